@@ -39,31 +39,34 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from simulo.actuators import GripperCommand, GripperState, ParallelGripperActuator
-    from simulo.controllers import DifferentialIKController
-    from simulo.description import RobotDescription, list_robots, load_description
-    from simulo.env import LearningEnv
-    from simulo.errors import (
-        BackendError,
-        CollisionModelError,
-        DescriptionError,
-        GateError,
-        LoweringError,
-        ModelSourceError,
-        SimuloError,
-    )
-    from simulo.gate import CollisionGate, Verdict
-    from simulo.pose import Pose
-    from simulo.props import Prop
-    from simulo.robot import Robot
-    from simulo.scene import Scene
-    from simulo.sensors import DepthCamera
-    from simulo.simulation import Simulation
-    from simulo.task import Task
+    from simulo.actuators import GripperCommand as GripperCommand
+    from simulo.actuators import GripperState as GripperState
+    from simulo.actuators import ParallelGripperActuator as ParallelGripperActuator
+    from simulo.controllers import DifferentialIKController as DifferentialIKController
+    from simulo.description import RobotDescription as RobotDescription
+    from simulo.description import list_robots as list_robots
+    from simulo.description import load_description as load_description
+    from simulo.env import LearningEnv as LearningEnv
+    from simulo.errors import BackendError as BackendError
+    from simulo.errors import CollisionModelError as CollisionModelError
+    from simulo.errors import DescriptionError as DescriptionError
+    from simulo.errors import GateError as GateError
+    from simulo.errors import LoweringError as LoweringError
+    from simulo.errors import ModelSourceError as ModelSourceError
+    from simulo.errors import SimuloError as SimuloError
+    from simulo.gate import CollisionGate as CollisionGate
+    from simulo.gate import Verdict as Verdict
+    from simulo.pose import Pose as Pose
+    from simulo.props import Prop as Prop
+    from simulo.robot import Robot as Robot
+    from simulo.scene import Scene as Scene
+    from simulo.sensors import DepthCamera as DepthCamera
+    from simulo.simulation import Simulation as Simulation
+    from simulo.task import Task as Task
 
 
 def _refuse_other_product() -> None:
-    """The distribution named `simulo` is another product that writes the same folder: mixed files would run silently."""
+    """The distribution named `simulo` is another product writing the same folder: mixed files would run silently."""
     try:
         other = metadata.distribution("simulo")
     except metadata.PackageNotFoundError:
