@@ -22,16 +22,25 @@ def conflict() -> str | None:
             f"write the package folder 'simulo', so neither can be trusted now. Remove both, then install this one:\n"
             f"    {REINSTALL}"
         )
+    missing = _missing_module()
+    if missing is not None:
+        return (
+            f"the files of 'simulo-sdk' are incomplete ({missing} is missing): another product named 'simulo' probably "
+            f"overwrote or removed them. Install again:\n    {REINSTALL}"
+        )
+    return None
+
+
+def _missing_module() -> str | None:
+    """The first of our own modules that is not there; a missing dependency is not ours and raises."""
     try:
-        import_module("simulo.errors")
+        if import_module("simulo").__file__ is None:  # the folder without its __init__.py still imports, as a namespace
+            return "simulo.__init__"
         import_module("simulo.cli")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != "simulo":
             raise
-        return (
-            f"the files of 'simulo-sdk' are incomplete ({error.name} is missing): another product named 'simulo' "
-            f"probably overwrote or removed them. Install again:\n    {REINSTALL}"
-        )
+        return error.name
     return None
 
 
