@@ -39,7 +39,7 @@ def other_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """An empty environment: `environment("pip", ...)` installs into it, `environment("python" | "simulo", ...)` runs."""
+    """An empty environment: `environment("pip", ...)` installs into it, other programs are its own."""
     venv.create(tmp_path / "env", with_pip=False)
     folder = tmp_path / "env" / "bin"
 

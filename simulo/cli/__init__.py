@@ -1,0 +1,42 @@
+"""`simulo ...`: parse, call one function, print.
+
+Exit codes: 0 ran to the end, 1 a check failed, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from simulo import __version__
+from simulo.cli.output import err
+from simulo.errors import SimuloError
+
+app = typer.Typer(
+    name="simulo",
+    help="One task file on many simulators, every policy step checked with the robot's real finger geometry.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"simulo {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it.")) -> None:
+    pass
+
+
+def main() -> None:
+    try:
+        app()
+    except SimuloError as error:
+        err.print("[bold red]simulo:[/]", end=" ")
+        err.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,32 @@
+"""What every command says and writes the same way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from simulo.files import write_json
+
+out = Console()
+err = Console(stderr=True)  # progress and complaints: standard output stays clean for figures
+
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures here, as JSON.")]
+
+
+def write_figures(data: Any, file: Path | None) -> None:
+    if file is not None:
+        write_json(file, data)
+
+
+def progress() -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, TimeRemainingColumn(), console=err, transient=True)
+
+
+def figure(value: float | None, digits: int = 1) -> str:
+    """A number for a table; a rate with nothing under it is not 0."""
+    return "n/a" if value is None else f"{value:.{digits}f}"
