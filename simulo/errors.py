@@ -25,5 +25,9 @@ class GateError(SimuloError, RuntimeError):
     """The gate cannot vouch for anything in this set-up: a wrong model, no world, a bad declaration."""
 
 
+class PerceptionError(SimuloError, ValueError):
+    """Depth images, camera poses, link poses or a map's settings do not fit each other."""
+
+
 class BackendError(SimuloError, RuntimeError):
     """A backend, or the device asked for, cannot do what the scene needs."""

@@ -1,0 +1,7 @@
+"""From depth images to what the gate checks against: points, self-filter, occupancy map."""
+
+from simulo.errors import PerceptionError
+from simulo.perception.occupancy import OccupancyMapper
+from simulo.perception.spec import Evidence, GridSpec, Intrinsics
+
+__all__ = ["Evidence", "GridSpec", "Intrinsics", "OccupancyMapper", "PerceptionError"]

@@ -1,0 +1,181 @@
+"""A log-odds occupancy map per environment, from depth images and camera poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import warp as wp
+
+from simulo.errors import PerceptionError
+from simulo.perception import grid_kernels as kernels
+from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
+from simulo.pose import wxyz_to_xyzw
+
+
+class OccupancyMapper:
+    """Occupancy of N environments, each in its own frame, from depth images. All memory is allocated here.
+
+    Within one frame hits win over misses, whichever camera and whatever order they come from: the map depends on the
+    images alone. Occupied cells hold measured surface points. A cell that was never reached is unknown, and stays
+    apart from free. Nothing is forgotten while it is out of sight (an arm above a table hides the table, and does not
+    remove it); what ages is the map as a whole, by `age`, which the gate compares with its `max_age`.
+
+    max_range [m]: returns beyond it are ignored, and rays without a return are free up to it.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        grid: GridSpec,
+        intrinsics: Intrinsics,
+        views: int,
+        evidence: Evidence = DEFAULT_EVIDENCE,
+        max_range: float = 4.0,
+        device: str = "cpu",
+    ) -> None:
+        self.num_envs, self.grid, self.intrinsics, self.views = num_envs, grid, intrinsics, views
+        self.evidence, self.max_range, self.device = evidence, float(max_range), device
+        bx, by, bz = grid.bricks
+        count = bx * by * bz
+        rows, columns = -(-intrinsics.height // kernels.TILE), -(-intrinsics.width // kernels.TILE)
+        self._evidence = torch.empty((num_envs, count, 64), dtype=torch.int8, device=device)
+        self._settled = torch.empty((num_envs, count), dtype=torch.uint8, device=device)
+        self._hits = torch.zeros((num_envs, count), dtype=torch.int64, device=device)
+        self.occupied = torch.empty((num_envs, bx, by, bz), dtype=torch.int64, device=device)
+        """Occupied cells, 64 to a word (bit x + 4 y + 16 z of a brick), shape (num_envs, bx, by, bz)."""
+        self.unknown = torch.empty((num_envs, bx, by, bz), dtype=torch.int64, device=device)
+        """Cells that no ray has reached yet, laid out like `occupied`."""
+        image = (num_envs, views, intrinsics.height, intrinsics.width)
+        self._free_depth = torch.zeros(image, dtype=torch.float32, device=device)
+        self._no_robot = torch.zeros(image, dtype=torch.uint8, device=device)
+        self._farthest = torch.zeros((num_envs, views, rows, columns), dtype=torch.float32, device=device)
+        self._camera_from_lattice = torch.zeros((num_envs, views, 7), dtype=torch.float32, device=device)
+        self.stamp = torch.full((num_envs,), -torch.inf, dtype=torch.float64, device=device)
+        """Time [s] of each environment's newest frame; -inf before the first."""
+        self._all = torch.arange(num_envs, dtype=torch.int32, device=device)
+        self._lattice, self._camera = kernel_lattice(grid), kernel_intrinsics(intrinsics)
+        self._rule = kernel_rule(evidence)
+        self._state = self._kernel_state()
+        self.reset(self._all)
+
+    def _kernel_state(self) -> kernels.MapState:
+        """The kernels' view of the tensors, made once."""
+        wp.init()
+        flat = (self.num_envs, -1)
+        state = kernels.MapState()
+        state.evidence = wp.from_torch(self._evidence, dtype=wp.int8)
+        state.settled = wp.from_torch(self._settled, dtype=wp.uint8)
+        state.hits = wp.from_torch(self._hits, dtype=wp.uint64)
+        state.occupied = wp.from_torch(self.occupied.view(flat), dtype=wp.uint64)
+        state.unknown = wp.from_torch(self.unknown.view(flat), dtype=wp.uint64)
+        state.free_depth = wp.from_torch(self._free_depth, dtype=wp.float32)
+        state.farthest = wp.from_torch(self._farthest, dtype=wp.float32)
+        state.camera_from_lattice = wp.from_torch(self._camera_from_lattice, dtype=wp.transform)
+        return state
+
+    def reset(self, env_ids: torch.Tensor) -> None:
+        """Forget everything about some environments: all cells unknown, no frame seen. env_ids: int, shape (M,)."""
+        if len(env_ids) == 0:
+            return
+        envs = self._env_array(env_ids)
+        self._launch(kernels.forget_kernel, (len(env_ids), self._hits.shape[1]), [envs, self._state])
+        self.stamp[env_ids.long()] = -torch.inf
+
+    def integrate(
+        self,
+        depth: torch.Tensor,
+        camera_poses: torch.Tensor,
+        time: torch.Tensor,
+        on_robot: torch.Tensor | None = None,
+        env_ids: torch.Tensor | None = None,
+    ) -> None:
+        """Take one frame of every camera into the maps of M environments.
+
+        depth: z depth [m], float32, shape (M, views, height, width); infinite where nothing returned, NaN, zero or
+        negative where the camera has nothing to say. camera_poses: optical frame in the environment frame, position
+        and wxyz, shape (M, views, 7). time [s]: shape (M,). on_robot: uint8, as depth, from `SelfFilter.label`.
+        env_ids: the M environments, distinct; without it, all of them in order.
+
+        Raises PerceptionError, with nothing changed, for shapes that do not fit and poses that are not finite.
+        """
+        ids = self._all if env_ids is None else env_ids
+        self._validate(depth, camera_poses, ids)
+        count = len(ids)
+        if count == 0:
+            return
+        envs = self._env_array(ids)
+        poses = wp.from_torch(to_transforms(camera_poses), dtype=wp.transform)
+        images = wp.from_torch(depth.to(torch.float32).contiguous(), dtype=wp.float32)
+        robot = wp.from_torch(self._no_robot[:count] if on_robot is None else on_robot.contiguous(), dtype=wp.uint8)
+        world = (self._lattice, self._camera)
+        self._launch(kernels.place_cameras_kernel, (count, self.views), [self._lattice, envs, poses, self._state])
+        self._launch(
+            kernels.mark_depth_kernel,
+            tuple(depth.shape),
+            [*world, self.max_range, envs, poses, images, robot, self._state],
+        )
+        self._launch(kernels.tile_range_kernel, (count, *self._farthest.shape[1:]), [self._camera, envs, self._state])
+        self._launch(
+            kernels.update_kernel,
+            (count, self._hits.shape[1]),
+            [*world, self._rule, self.views, envs, self._state],
+        )
+        self.stamp[ids.long()] = time.to(self.device, torch.float64)
+
+    def age(self, now: torch.Tensor) -> torch.Tensor:
+        """Seconds since each environment's newest frame, infinite before the first. now [s]: shape (num_envs,)."""
+        return now.to(self.device, torch.float64) - self.stamp
+
+    def _validate(self, depth: torch.Tensor, camera_poses: torch.Tensor, ids: torch.Tensor) -> None:
+        expected = (len(ids), *self._free_depth.shape[1:])
+        if tuple(depth.shape) != expected:
+            raise PerceptionError(
+                f"depth has shape {tuple(depth.shape)}, expected (environments, views, height, width) = {expected}"
+            )
+        if tuple(camera_poses.shape) != (len(ids), self.views, 7):
+            wanted = (len(ids), self.views, 7)
+            raise PerceptionError(f"camera_poses has shape {tuple(camera_poses.shape)}, expected {wanted}")
+        finite = torch.isfinite(camera_poses).all(dim=-1)
+        if not bool(finite.all()):
+            row, view = torch.nonzero(~finite)[0].tolist()
+            raise PerceptionError(
+                f"the pose of camera {view} of environment {int(ids[row])} is not finite; "
+                "leave that environment out of this frame"
+            )
+
+    def _env_array(self, env_ids: torch.Tensor) -> wp.array:
+        return wp.from_torch(env_ids.to(self.device, torch.int32).contiguous(), dtype=wp.int32)
+
+    def _launch(self, kernel: wp.Kernel, dim: tuple[int, ...], inputs: list) -> None:
+        wp.launch(kernel, dim=dim, inputs=inputs, device=self.device)
+
+
+def kernel_intrinsics(intrinsics: Intrinsics) -> kernels.Intrinsics:
+    """The kernels' form of a camera."""
+    out = kernels.Intrinsics()
+    out.fx, out.fy, out.cx, out.cy = intrinsics.fx, intrinsics.fy, intrinsics.cx, intrinsics.cy
+    out.width, out.height = intrinsics.width, intrinsics.height
+    return out
+
+
+def kernel_lattice(grid: GridSpec) -> kernels.Lattice:
+    """The kernels' form of a map's place."""
+    out = kernels.Lattice()
+    out.cell = grid.cell
+    out.bx, out.by, out.bz = grid.bricks
+    inverse = grid.corner.inverse()
+    out.from_env = wp.transform(wp.vec3(*inverse.position), wp.quat(*wxyz_to_xyzw(np.array(inverse.orientation_wxyz))))
+    return out
+
+
+def kernel_rule(evidence: Evidence) -> kernels.EvidenceRule:
+    """The kernels' form of how a cell's mind changes."""
+    out = kernels.EvidenceRule()
+    out.hit, out.miss, out.occupied = evidence.hit, evidence.miss, evidence.occupied
+    out.floor, out.ceiling = evidence.floor, evidence.ceiling
+    return out
+
+
+def to_transforms(poses: torch.Tensor) -> torch.Tensor:
+    """Poses (position, wxyz), shape (..., 7), in Warp's order (position, xyzw), float32 and contiguous."""
+    return poses.to(torch.float32)[..., [0, 1, 2, 4, 5, 6, 3]].contiguous()
