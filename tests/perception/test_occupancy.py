@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from box_scenes import CAMERA, Box, cells_of, depth_of, frame, look, rays, surface_distance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulo.perception import Evidence, GridSpec, OccupancyMapper, PerceptionError
 from simulo.pose import Pose
+from tests.perception.box_scenes import CAMERA, Box, cells_of, depth_of, frame, look, rays, surface_distance
 
 TABLE = Box((0.45, 0.0, 0.125), (0.6, 1.0, 0.25))
 BLOCK = Box((0.35, 0.05, 0.275), (0.05, 0.05, 0.05))
