@@ -1,0 +1,156 @@
+"""One robot in every MuJoCo world: what `simulo.Robot` reads and commands through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import mujoco
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simulo.backends.mujoco.builder import RobotMap
+from simulo.backends.mujoco.contacts import read_contacts
+from simulo.backends.mujoco.worlds import Worlds
+from simulo.commands import CommandMode, JointCommands
+from simulo.errors import BackendError
+from simulo.robot import Robot
+
+
+class Drive(Enum):
+    """What kind of actuator the model file gives a joint."""
+
+    POSITION_SERVO = "a position servo"
+    VELOCITY_SERVO = "a velocity servo"
+    MOTOR = "a motor"
+    OTHER = "an actuator of another kind"
+
+
+class MujocoArticulation:
+    """See `simulo.robot.Articulation`."""
+
+    def __init__(self, worlds: Worlds, addresses: RobotMap, prop_bodies: dict[str, int], robot: Robot, clock: Clock):
+        self.num_envs = worlds.count
+        self.device = torch.device("cpu")
+        self._worlds = worlds
+        self._map = addresses
+        self._prop_bodies = prop_bodies
+        self._names = robot.joint_names
+        self._clock = clock
+        model, actuators = worlds.model, addresses.actuators
+        self._gear = model.actuator_gear[actuators, 0]
+        self._stiffness = model.actuator_gainprm[actuators, 0]
+        self._damping = -model.actuator_biasprm[actuators, 2]
+        self._drives = [drive_of(model, int(a)) for a in actuators]
+        self._link_of_body = np.full(model.nbody, -1, dtype=np.int64)
+        self._link_of_body[addresses.link_bodies] = np.arange(len(addresses.link_bodies))
+
+    @property
+    def physics_tick(self) -> int:
+        return self._clock.tick
+
+    def joint_positions(self) -> Tensor:
+        return torch.from_numpy(self._worlds.qpos[:, self._map.qpos].astype(np.float32))
+
+    def joint_velocities(self) -> Tensor:
+        return torch.from_numpy(self._worlds.qvel[:, self._map.dof].astype(np.float32))
+
+    def link_poses(self) -> Tensor:
+        bodies = self._map.link_bodies
+        poses = np.empty((self.num_envs, len(bodies), 7), dtype=np.float32)
+        for row, data in zip(poses, self._worlds.data, strict=True):
+            row[:, :3] = data.xpos[bodies]
+            row[:, 3:] = data.xquat[bodies]
+        return torch.from_numpy(poses)
+
+    def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]:
+        if prop not in self._prop_bodies:
+            raise BackendError(f"the scene has no prop {prop!r}; it has {sorted(self._prop_bodies)}")
+        body, links = self._prop_bodies[prop], len(self._map.link_bodies)
+        pressure = np.zeros((self.num_envs, links), dtype=np.float32)
+        force = np.zeros((self.num_envs, links, 3), dtype=np.float32)
+        for env, data in enumerate(self._worlds.data):
+            if data.ncon == 0:
+                continue
+            rows = read_contacts(self._worlds.model, data)
+            for side, sign in ((0, 1.0), (1, -1.0)):  # a normal points from the first body to the second
+                link = self._link_of_body[rows.bodies[:, side]]
+                touching = (rows.bodies[:, 1 - side] == body) & (link >= 0)
+                np.add.at(pressure[env], link[touching], rows.normal_force[touching])
+                pushes = sign * rows.normal_force[touching, None] * rows.normal[touching]
+                np.add.at(force[env], link[touching], pushes)
+        return torch.from_numpy(pressure), torch.from_numpy(force)
+
+    def target_limits(self) -> Tensor:
+        """The engine's own clamp of position targets, shape (num_actuated, 2)."""
+        model, actuators = self._worlds.model, self._map.actuators
+        limits = np.tile(np.array([-np.inf, np.inf]), (len(actuators), 1))
+        clamped = model.actuator_ctrllimited[actuators].astype(bool)
+        limits[clamped] = np.sort(model.actuator_ctrlrange[actuators[clamped]] / self._gear[clamped, None], axis=1)
+        return torch.from_numpy(limits.astype(np.float32))
+
+    def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None:
+        fitting = {
+            CommandMode.POSITION: {Drive.POSITION_SERVO},
+            CommandMode.VELOCITY: {Drive.POSITION_SERVO, Drive.VELOCITY_SERVO},
+            CommandMode.EFFORT: {Drive.MOTOR},
+        }[mode]
+        for column in columns:
+            if self._drives[column] not in fitting:
+                raise BackendError(
+                    f"joint {self._names[column]!r} takes no {mode.name.lower()} target: its MuJoCo model drives it by "
+                    f"{self._drives[column].value}; it needs {' or '.join(sorted(drive.value for drive in fitting))}"
+                )
+
+    def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None:
+        worlds = self._worlds
+        for row, env in enumerate(env_ids.tolist()):
+            data = worlds.data[env]
+            data.qpos[self._map.qpos] = worlds.qpos[env, self._map.qpos] = positions[row].numpy()
+            data.qvel[self._map.dof] = worlds.qvel[env, self._map.dof] = velocities[row].numpy()
+
+    def write_commands(self, commands: JointCommands) -> None:
+        worlds, actuators = self._worlds, self._map.actuators
+        targets = commands.position[:, : len(actuators)].numpy()
+        if commands.positions_only:
+            worlds.ctrl[:, actuators] = targets * self._gear
+            return
+        velocity = commands.velocity.numpy().astype(np.float64)
+        moving = commands.mode.numpy() == CommandMode.VELOCITY
+        servo = moving & np.array([drive is Drive.POSITION_SERVO for drive in self._drives])
+        control = np.where(servo, worlds.qpos[:, self._map.qpos[: len(actuators)]], targets)
+        control = np.where(moving & ~servo, velocity, control)
+        control = np.where(commands.mode.numpy() == CommandMode.EFFORT, commands.effort.numpy(), control)
+        worlds.ctrl[:, actuators] = control * self._gear
+        worlds.ramp[:, actuators] = np.where(servo, velocity * self._gear, 0.0)
+        # A servo damps velocity itself: ahead of the moving target by this much, it damps the velocity error instead.
+        worlds.lead[:, actuators] = np.where(servo, velocity * self._gear * self._lead_time(), 0.0)
+        worlds.ramping = True
+
+    def _lead_time(self) -> NDArray[np.float64]:
+        stiff = self._stiffness > 0
+        return np.divide(self._damping, self._stiffness, out=np.zeros_like(self._damping), where=stiff)
+
+
+class Clock:
+    """How many times physics has advanced."""
+
+    def __init__(self) -> None:
+        self.tick = 0
+
+
+def drive_of(model: mujoco.MjModel, actuator: int) -> Drive:
+    """Read an actuator's kind off its gain and bias, as the engine will use them."""
+    gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
+    if model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED:
+        return Drive.OTHER
+    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE:
+        return Drive.MOTOR
+    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE and gain[0] > 0:
+        if np.isclose(bias[1], -gain[0]):
+            return Drive.POSITION_SERVO
+        if bias[1] == 0 and np.isclose(bias[2], -gain[0]):
+            return Drive.VELOCITY_SERVO
+    return Drive.OTHER

@@ -1,0 +1,255 @@
+"""From a scene to one MuJoCo model, and the maps from simulo's names to its addresses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from simulo.description.sources import resolve_model
+from simulo.errors import BackendError
+from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Sphere
+from simulo.robot import Robot
+from simulo.scene import Scene
+
+# What a model file may ask of the engine as a whole. Attaching one model to another drops all of it.
+_GLOBAL_OPTIONS = (
+    "cone",
+    "impratio",
+    "integrator",
+    "solver",
+    "jacobian",
+    "iterations",
+    "tolerance",
+    "ls_iterations",
+    "ls_tolerance",
+    "noslip_iterations",
+    "noslip_tolerance",
+    "ccd_iterations",
+    "ccd_tolerance",
+    "o_margin",
+    "o_solref",
+    "o_solimp",
+    "o_friction",
+    "density",
+    "viscosity",
+    "wind",
+    "magnetic",
+    "disableflags",
+    "enableflags",
+)
+
+
+@dataclass(frozen=True)
+class RobotMap:
+    """Addresses of one robot in the model. Joint arrays are in `Robot.joint_names` order, actuator ones in its first
+    num_actuated columns.
+
+    link_bodies: body id per link. qpos, dof: address per joint. actuators: id per actuated joint.
+    """
+
+    link_bodies: NDArray[np.int64]
+    qpos: NDArray[np.int64]
+    dof: NDArray[np.int64]
+    actuators: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PropMap:
+    """Addresses of one prop. mocap is -1 for a prop that moves, qpos and dof are -1 for a fixed one."""
+
+    body: int
+    mocap: int
+    qpos: int
+    dof: int
+
+
+@dataclass(frozen=True)
+class CompiledScene:
+    """body_names: per body id, as contacts report it: a link's name, a prop's name, or "world"."""
+
+    model: mujoco.MjModel
+    robots: dict[str, RobotMap]
+    props: dict[str, PropMap]
+    body_names: tuple[str, ...]
+
+
+def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
+    """Compile `scene`. Raises BackendError for what MuJoCo cannot build, naming the item."""
+    spec = mujoco.MjSpec()
+    with _engine_warnings():
+        files = {name: _read_model(robot) for name, robot in scene.robots.items()}
+        _carry_options(spec, files)
+        spec.option.timestep = physics_dt
+        for name, robot in scene.robots.items():
+            _add_robot(spec, robot, files[name])
+        for prop in scene.props.values():
+            _add_prop(spec, prop)
+        try:
+            model = spec.compile()
+        except ValueError as error:
+            raise BackendError(f"MuJoCo cannot compile the scene: {error}") from error
+    _group_by_visibility(model, scene)
+    robots = {name: _robot_map(model, robot) for name, robot in scene.robots.items()}
+    props = {name: _prop_map(model, prop) for name, prop in scene.props.items()}
+    return CompiledScene(model, robots, props, _body_names(model, robots, props, scene))
+
+
+def model_prefix(robot: Robot) -> str:
+    """What stands before the robot's own names in the model, so that two robots can share a scene."""
+    return f"{robot.name}/"
+
+
+def _read_model(robot: Robot) -> mujoco.MjSpec:
+    path = resolve_model(robot.description.source)
+    if robot.description.source.format != "mjcf":
+        file_format = robot.description.source.format
+        raise BackendError(f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {path} is {file_format}")
+    return mujoco.MjSpec.from_file(str(path))
+
+
+def _carry_options(spec: mujoco.MjSpec, files: dict[str, mujoco.MjSpec]) -> None:
+    """Give the scene what the robots' files ask of the engine; two that ask for different things cannot share one."""
+    standard = mujoco.MjSpec().option
+    asked: dict[str, str] = {}
+    for robot, child in files.items():
+        for option in (o for o in _GLOBAL_OPTIONS if hasattr(standard, o)):
+            value = getattr(child.option, option)
+            if np.array_equal(value, getattr(standard, option)):
+                continue
+            if option in asked and not np.array_equal(getattr(spec.option, option), value):
+                raise BackendError(f"robots {asked[option]!r} and {robot!r} ask for different engine {option!r}")
+            setattr(spec.option, option, value)
+            asked[option] = robot
+
+
+def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
+    """Attach the robot's model at its base pose. Geoms of the file's world body become the root link's."""
+    if robot.gravity_compensation:
+        for body in child.bodies[1:]:
+            body.gravcomp = 1.0
+    prefix, root = model_prefix(robot), robot.description.root_link
+    position, orientation = robot.initial_pose.position, robot.initial_pose.orientation_wxyz
+    if root in {body.name for body in child.bodies}:
+        frame = spec.worldbody.add_frame(pos=position, quat=orientation)
+    else:
+        frame = spec.worldbody.add_body(name=prefix + root, pos=position, quat=orientation).add_frame()
+    spec.attach(child, frame=frame, prefix=prefix)
+
+
+def _add_prop(spec: mujoco.MjSpec, prop: Prop) -> None:
+    body = spec.worldbody.add_body(
+        name=prop.name,
+        pos=prop.initial_pose.position,
+        quat=prop.initial_pose.orientation_wxyz,
+        mocap=prop.fixed,  # a fixed prop's place is then part of each environment's state, not of the shared model
+    )
+    if not prop.fixed:
+        body.add_freejoint(name=prop.name)
+    geom = body.add_geom(name=prop.name, friction=prop.friction, rgba=prop.rgba, **_shape_fields(spec, prop))
+    if not prop.fixed:
+        geom.mass = prop.mass
+
+
+def _shape_fields(spec: mujoco.MjSpec, prop: Prop) -> dict:
+    shape, geom_type = prop.shape, mujoco.mjtGeom
+    match shape:
+        case Box(size):
+            return {"type": geom_type.mjGEOM_BOX, "size": [0.5 * edge for edge in size]}
+        case Sphere(radius):
+            return {"type": geom_type.mjGEOM_SPHERE, "size": [radius, 0, 0]}
+        case Cylinder(radius, height):
+            return {"type": geom_type.mjGEOM_CYLINDER, "size": [radius, 0.5 * height, 0]}
+        case Capsule(radius, length):
+            return {"type": geom_type.mjGEOM_CAPSULE, "size": [radius, 0.5 * length, 0]}
+        case Hull(vertices):
+            mesh = spec.add_mesh(name=prop.name, uservert=vertices.flatten())
+            return {"type": geom_type.mjGEOM_MESH, "meshname": mesh.name}
+
+
+def _group_by_visibility(model: mujoco.MjModel, scene: Scene) -> None:
+    """Group 0: what a camera sees. Group 5: collision shapes of links that have shapes made for looking at."""
+    visual = (model.geom_contype == 0) & (model.geom_conaffinity == 0)
+    bodies_with_visuals = set(model.geom_bodyid[visual].tolist())
+    prop_bodies = {model.body(name).id for name in scene.props}
+    for geom in range(model.ngeom):
+        body = int(model.geom_bodyid[geom])
+        seen = body in prop_bodies or visual[geom] or body not in bodies_with_visuals
+        model.geom_group[geom] = 0 if seen else 5
+
+
+def _robot_map(model: mujoco.MjModel, robot: Robot) -> RobotMap:
+    prefix, description = model_prefix(robot), robot.description
+    sim_joints = [joint.sim_name for joint in (*description.joints, *description.mimic_joints)]
+    joints = np.array([_find(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + name, "joint") for name in sim_joints])
+    actuators = [_actuator_of(model, int(joints[k]), name) for k, name in enumerate(description.joint_names)]
+    links = [_find(model, mujoco.mjtObj.mjOBJ_BODY, prefix + link, "body") for link in description.links]
+    return RobotMap(
+        link_bodies=np.array(links, dtype=np.int64),
+        qpos=model.jnt_qposadr[joints].astype(np.int64),
+        dof=model.jnt_dofadr[joints].astype(np.int64),
+        actuators=np.array(actuators, dtype=np.int64),
+    )
+
+
+def _prop_map(model: mujoco.MjModel, prop: Prop) -> PropMap:
+    body = model.body(prop.name).id
+    if prop.fixed:
+        return PropMap(body, int(model.body_mocapid[body]), -1, -1)
+    joint = int(model.body_jntadr[body])
+    return PropMap(body, -1, int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]))
+
+
+def _find(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str, what: str) -> int:
+    index = mujoco.mj_name2id(model, kind, name)
+    if index < 0:
+        raise BackendError(
+            f"the MuJoCo model has no {what} {name!r}, which the description names; lower the robot again"
+        )
+    return index
+
+
+def _actuator_of(model: mujoco.MjModel, joint: int, name: str) -> int:
+    on_joint = (model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT) & (model.actuator_trnid[:, 0] == joint)
+    found = np.flatnonzero(on_joint)
+    if len(found) != 1:
+        raise BackendError(f"joint {name!r} must have exactly one actuator in its MuJoCo model, it has {len(found)}")
+    return int(found[0])
+
+
+def _body_names(
+    model: mujoco.MjModel, robots: dict[str, RobotMap], props: dict[str, PropMap], scene: Scene
+) -> tuple[str, ...]:
+    names = [model.body(i).name for i in range(model.nbody)]
+    for prop, addresses in props.items():
+        names[addresses.body] = prop
+    if len(robots) == 1:  # with several, links keep their robot's name in front
+        ((robot, addresses),) = robots.items()
+        for link, body in zip(scene.robots[robot].link_names, addresses.link_bodies, strict=True):
+            names[body] = link
+    return tuple(names)
+
+
+@contextmanager
+def _engine_warnings() -> Iterator[None]:
+    """Turn the engine's warnings into Python ones instead of a log file in the working directory.
+
+    The warning about attaching with an empty prefix concerns saving the model, which is not done here.
+    """
+    previous = mujoco.get_mju_user_warning()
+    texts: list[str] = []
+    mujoco.set_mju_user_warning(texts.append)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Attaching a spec with an empty prefix")
+            yield
+    finally:
+        mujoco.set_mju_user_warning(previous)
+    for text in texts:
+        if "empty prefix" not in text:
+            warnings.warn(f"MuJoCo: {text}", stacklevel=3)

@@ -1,0 +1,351 @@
+"""A robot in a scene: declared in `build`, commanded and read after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from simulo.commands import CommandMode, JointCommands, JointCoupling
+from simulo.description import RobotDescription, load_description
+from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
+from simulo.names import match_names
+from simulo.pose import Pose
+
+
+class Articulation(Protocol):
+    """One robot in every environment, as a backend gives it. Columns of joints are `Robot.joint_names`."""
+
+    num_envs: int
+    device: torch.device
+    physics_tick: int  # how many times physics has advanced; equal ticks are one physics time
+
+    def joint_positions(self) -> Tensor: ...
+
+    def joint_velocities(self) -> Tensor: ...
+
+    def link_poses(self) -> Tensor: ...
+
+    def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]: ...
+
+    def target_limits(self) -> Tensor: ...
+
+    def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None: ...
+
+    def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None: ...
+
+    def write_commands(self, commands: JointCommands) -> None: ...
+
+
+class CommandLatch(Protocol):
+    """What an actuator remembers of its commands, so that a refused command can be taken back."""
+
+    def accept(self, envs: Tensor) -> None: ...
+
+    def restore(self, envs: Tensor) -> None: ...
+
+
+class RobotState:
+    """What the robot is doing, read from the simulator. Tensors are copies: they do not change under the reader."""
+
+    def __init__(self, articulation: Articulation):
+        self._articulation = articulation
+
+    @property
+    def joint_positions(self) -> Tensor:
+        """[rad or m], float32, shape (num_envs, num_joints); columns are `Robot.joint_names`, mimic joints last."""
+        return self._articulation.joint_positions()
+
+    @property
+    def joint_velocities(self) -> Tensor:
+        """[rad/s or m/s], float32, shape (num_envs, num_joints)."""
+        return self._articulation.joint_velocities()
+
+    @property
+    def link_poses(self) -> Tensor:
+        """Position [m] and quaternion wxyz of every link in its environment's frame, shape (num_envs, num_links, 7)."""
+        return self._articulation.link_poses()
+
+
+class Robot:
+    """A robot of the registry (or of a description's path), with a fixed base.
+
+    asset: a name of `simulo.list_robots()` or a folder with robot.yaml. initial_pose: of the base in the environment's
+    frame. initial_joint_positions: joint name to [rad or m]; joints left out start in the description's rest pose.
+    gravity_compensation: the controller cancels the robot's own weight, as real ones do.
+    """
+
+    def __init__(
+        self,
+        asset: str,
+        initial_pose: Pose | None = None,
+        initial_joint_positions: Mapping[str, float] | None = None,
+        gravity_compensation: bool = True,
+    ):
+        self.description: RobotDescription = load_description(asset)
+        self.initial_pose = Pose() if initial_pose is None else initial_pose
+        self.gravity_compensation = gravity_compensation
+        self.name = ""
+        self._coupling = JointCoupling.of(self.description)
+        self._initial = self._rest_positions(initial_joint_positions or {})
+        self._bound: _Bound | None = None
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The actuated joints in the description's order, then the mimic joints."""
+        return self.description.joint_names + tuple(joint.name for joint in self.description.mimic_joints)
+
+    @property
+    def num_actuated(self) -> int:
+        """How many leading columns of `joint_names` take commands."""
+        return len(self.description.joints)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        return self.description.links
+
+    @property
+    def coupling(self) -> JointCoupling:
+        """How the mimic joints hang on their leaders."""
+        return self._coupling
+
+    def find_joints(self, pattern: str) -> list[int]:
+        """Columns of the joints that `pattern` names exactly or matches whole as a regex, mimic joints included.
+
+        Raises ValueError, listing the robot's joints, when there are none.
+        """
+        return match_names(pattern, self.joint_names, f"robot {self.description.name!r}", "joint")
+
+    def find_links(self, pattern: str) -> list[int]:
+        """Indices into `link_names`; the rules of `find_joints`."""
+        return match_names(pattern, self.link_names, f"robot {self.description.name!r}", "link")
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_attached(self) -> bool:
+        return self._bound is not None
+
+    def attach(self, articulation: Articulation, control_dt: float) -> None:
+        """Called once by the environment that builds the scene. control_dt [s]: how long one command is held."""
+        if self._bound is not None:
+            raise RuntimeError(f"robot {self.name!r} already belongs to an environment; declare a new one in build")
+        self._bound = _Bound(articulation, control_dt, self._initial, self.num_actuated)
+
+    @property
+    def state(self) -> RobotState:
+        """Raises RuntimeError before the environment is built."""
+        return RobotState(self._attached.articulation)
+
+    @property
+    def num_envs(self) -> int:
+        return self._attached.articulation.num_envs
+
+    @property
+    def device(self) -> torch.device:
+        return self._attached.articulation.device
+
+    @property
+    def physics_tick(self) -> int:
+        """Advances with physics: readings at one tick are one sample."""
+        return self._attached.articulation.physics_tick
+
+    @property
+    def joint_limits(self) -> Tensor:
+        """Lower and upper [rad or m], shape (num_joints, 2); infinite where there is none."""
+        actuated = [(joint.lower, joint.upper) for joint in self.description.joints]
+        limits = torch.tensor(actuated, dtype=torch.float32).reshape(-1, 2)
+        follower = self._coupling.extend(limits.T).T
+        return torch.stack([follower.amin(dim=1), follower.amax(dim=1)], dim=1)
+
+    def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]:
+        """How each link presses on the named prop, at the last physics step.
+
+        Returns the summed normal force [N], shape (num_envs, num_links), and the sum of the force vectors [N] on the
+        prop in the environment's frame, shape (num_envs, num_links, 3).
+        """
+        return self._attached.articulation.contact_forces(prop)
+
+    def reset(self, env_ids: EnvIds | None = None) -> None:
+        """Initial joint positions, at rest, targets with them. None means all environments, empty means none."""
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        positions = self._coupling.extend(self._initial.expand(len(ids), -1))
+        self._write_state(positions, torch.zeros_like(positions), ids)
+
+    def set_joint_positions(self, values: Tensor | ArrayLike, env_ids: EnvIds | None = None) -> None:
+        """Teleport the actuated joints [rad or m], (num_actuated,) or (M, num_actuated), at rest; targets follow."""
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        positions = _rows(values, len(ids), self.num_actuated, "joint positions")
+        if not torch.isfinite(positions).all():
+            raise ValueError(f"robot {self.name!r}: joint positions to set are not finite")
+        positions = self._coupling.extend(positions)
+        self._write_state(positions, torch.zeros_like(positions), ids)
+
+    def _write_state(self, positions: Tensor, velocities: Tensor, ids: Tensor) -> None:
+        bound = self._attached
+        bound.articulation.write_joint_state(positions, velocities, ids)
+        bound.commands.hold(positions, ids)
+        bound.has_accepted[ids] = False
+
+    # --- commands ----------------------------------------------------------------------------------------------------
+
+    @property
+    def joint_position_targets(self) -> Tensor:
+        """The buffered position targets [rad or m], shape (num_envs, num_joints): live, written through the setters."""
+        return self._attached.commands.position
+
+    def set_joint_position_target(
+        self, values: Tensor | ArrayLike, joint_ids: EnvIds | None = None, env_ids: EnvIds | None = None
+    ) -> None:
+        """Buffer position targets [rad or m]; the environment hands them over once per step.
+
+        values: shape (K,), broadcast over environments, or (M, K), for K joint_ids and M env_ids. Without joint_ids,
+        K is num_actuated, or num_joints with the followers in. A follower's target must come with its leader's and
+        agree with it, since only the leader is driven: ValueError names the leader.
+        """
+        bound = self._attached
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if joint_ids is None:
+            width = np.shape(values)[-1] if np.ndim(values) else self.num_actuated
+            joint_ids = range(len(self.joint_names) if width == len(self.joint_names) else self.num_actuated)
+        columns = resolve_joint_ids(joint_ids, len(self.joint_names))
+        rows = _rows(values, len(ids), len(columns), "position targets")
+        self._coupling.check_followers(rows, columns, self.joint_names)
+        driven = columns < self.num_actuated
+        bound.commands.write(CommandMode.POSITION, rows[:, driven], columns[driven], ids)
+        bound.commands.position[:, self.num_actuated :] = self._coupling.follow(bound.commands.position)
+
+    def set_joint_velocity_target(
+        self, values: Tensor | ArrayLike, joint_ids: EnvIds | None = None, env_ids: EnvIds | None = None
+    ) -> None:
+        """Buffer velocity targets [rad/s or m/s], shapes as for positions. On position servos the target position
+        travels at this velocity from the measured one. BackendError where a joint cannot be driven so."""
+        self._set_other(CommandMode.VELOCITY, values, joint_ids, env_ids)
+
+    def set_joint_effort_target(
+        self, values: Tensor | ArrayLike, joint_ids: EnvIds | None = None, env_ids: EnvIds | None = None
+    ) -> None:
+        """Buffer efforts [N m or N], shapes as for positions. BackendError where a joint has no force actuator."""
+        self._set_other(CommandMode.EFFORT, values, joint_ids, env_ids)
+
+    def _set_other(self, mode: CommandMode, values, joint_ids: EnvIds | None, env_ids: EnvIds | None) -> None:
+        bound = self._attached
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        columns = resolve_joint_ids(range(self.num_actuated) if joint_ids is None else joint_ids, len(self.joint_names))
+        for column in columns[columns >= self.num_actuated].tolist():
+            leader = self.joint_names[self._coupling.leader[column - self.num_actuated]]
+            raise ValueError(
+                f"joint {self.joint_names[column]!r} follows {leader!r} and takes no command; drive {leader!r}"
+            )
+        bound.articulation.check_mode(mode, columns.tolist())
+        rows = _rows(values, len(ids), len(columns), f"{mode.name.lower()} targets")
+        bound.commands.write(mode, rows, columns, ids)
+
+    def commanded_positions(self) -> Tensor:
+        """Where the buffered commands will send the actuated joints, shape (num_envs, num_actuated).
+
+        Position targets after the simulator's own clamp; velocity targets carried on for one control step from the
+        measured positions; joints under effort where they are measured. Not-finite targets stay so.
+        """
+        bound = self._attached
+        commands, limits = bound.commands, bound.target_limits
+        targets = commands.position[:, : self.num_actuated]
+        if not commands.positions_only:
+            measured = bound.articulation.joint_positions()[:, : self.num_actuated]
+            moved = measured + commands.velocity * bound.control_dt
+            targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
+            targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
+        return targets.clamp(limits[:, 0], limits[:, 1])
+
+    def flush(self) -> None:
+        """Hand the buffered targets to the simulator. Raises ValueError for a target that is not finite."""
+        bound = self._attached
+        wrong = bound.commands.not_finite()
+        if wrong.any():
+            env, column = (int(v) for v in wrong.nonzero()[0])
+            raise ValueError(
+                f"robot {self.name!r}: the target of joint {self.joint_names[column]!r} in environment {env} is not "
+                "finite; a collision gate stops such an environment instead"
+            )
+        bound.articulation.write_commands(bound.commands)
+
+    # --- what a gate needs to refuse a command -----------------------------------------------------------------------
+
+    def add_latch(self, latch: CommandLatch) -> None:
+        """Have an actuator's memory accepted and restored together with the targets it writes."""
+        self._attached.latches.append(latch)
+
+    def accept_commands(self, envs: Tensor) -> None:
+        """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones."""
+        bound = self._attached
+        bound.accepted.copy_rows(bound.commands, envs)
+        bound.has_accepted |= envs
+        for latch in bound.latches:
+            latch.accept(envs)
+
+    def restore_commands(self, envs: Tensor) -> None:
+        """Replace the buffered commands of these environments, bool (num_envs,), by the last accepted ones.
+
+        Before any were accepted, that is to stay where the robot is measured. Actuators take their latches back.
+        """
+        bound = self._attached
+        bound.commands.copy_rows(bound.accepted, envs & bound.has_accepted)
+        fresh = (envs & ~bound.has_accepted).nonzero().flatten()
+        bound.commands.hold(bound.articulation.joint_positions()[fresh], fresh)
+        for latch in bound.latches:
+            latch.restore(envs)
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _attached(self) -> _Bound:
+        if self._bound is None:
+            raise RuntimeError(
+                f"robot {self.description.name!r} is not attached to a simulation yet: read and command it in on_start "
+                "or later, not in build"
+            )
+        return self._bound
+
+    def _rest_positions(self, chosen: Mapping[str, float]) -> Tensor:
+        positions = torch.as_tensor(np.array(self.description.rest_pose), dtype=torch.float32)
+        names = self.description.joint_names
+        for name, value in chosen.items():
+            if name not in names:
+                raise ValueError(f"initial_joint_positions names {name!r}; the robot's joints are {list(names)}")
+            joint = self.description.joints[names.index(name)]
+            if not joint.lower - 1e-6 <= value <= joint.upper + 1e-6:
+                raise ValueError(f"initial position {value} of {name!r} is outside [{joint.lower}, {joint.upper}]")
+            positions[names.index(name)] = value
+        return positions
+
+
+class _Bound:
+    """What a robot has once it is attached."""
+
+    def __init__(self, articulation: Articulation, control_dt: float, initial: Tensor, num_actuated: int):
+        shape = (articulation.num_envs, articulation.joint_positions().shape[1], num_actuated)
+        self.articulation = articulation
+        self.control_dt = control_dt
+        self.target_limits = articulation.target_limits()
+        self.commands = JointCommands(*shape, device=articulation.device)
+        self.accepted = JointCommands(*shape, device=articulation.device)
+        self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
+        self.latches: list[CommandLatch] = []
+
+
+def _rows(values: Tensor | ArrayLike, num_rows: int, width: int, what: str) -> Tensor:
+    """Values as float32, shape (num_rows, width): from a scalar, (width,) or (num_rows, width). Never written to."""
+    tensor = values.detach() if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values, dtype=np.float64))
+    tensor = tensor.to(torch.float32)
+    if tensor.ndim == 0 or tensor.shape == (width,) or tensor.shape == (num_rows, width):
+        return tensor.expand(num_rows, width)
+    raise ValueError(
+        f"{what} of {width} joints in {num_rows} environments must have shape ({width},) or ({num_rows}, {width}), "
+        f"got {tuple(tensor.shape)}"
+    )
