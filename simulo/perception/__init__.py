@@ -2,6 +2,7 @@
 
 from simulo.errors import PerceptionError
 from simulo.perception.occupancy import OccupancyMapper
+from simulo.perception.self_filter import SelfFilter
 from simulo.perception.spec import Evidence, GridSpec, Intrinsics
 
-__all__ = ["Evidence", "GridSpec", "Intrinsics", "OccupancyMapper", "PerceptionError"]
+__all__ = ["Evidence", "GridSpec", "Intrinsics", "OccupancyMapper", "PerceptionError", "SelfFilter"]

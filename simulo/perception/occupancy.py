@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import warp as wp
 
 from simulo.errors import PerceptionError
 from simulo.perception import grid_kernels as kernels
+from simulo.perception.kernel_types import (
+    env_array,
+    kernel_intrinsics,
+    kernel_lattice,
+    kernel_rule,
+    to_transforms,
+)
 from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
-from simulo.pose import wxyz_to_xyzw
 
 
 class OccupancyMapper:
@@ -77,7 +82,7 @@ class OccupancyMapper:
         """Forget everything about some environments: all cells unknown, no frame seen. env_ids: int, shape (M,)."""
         if len(env_ids) == 0:
             return
-        envs = self._env_array(env_ids)
+        envs = env_array(env_ids, self.device)
         self._launch(kernels.forget_kernel, (len(env_ids), self._hits.shape[1]), [envs, self._state])
         self.stamp[env_ids.long()] = -torch.inf
 
@@ -103,7 +108,7 @@ class OccupancyMapper:
         count = len(ids)
         if count == 0:
             return
-        envs = self._env_array(ids)
+        envs = env_array(ids, self.device)
         poses = wp.from_torch(to_transforms(camera_poses), dtype=wp.transform)
         images = wp.from_torch(depth.to(torch.float32).contiguous(), dtype=wp.float32)
         robot = wp.from_torch(self._no_robot[:count] if on_robot is None else on_robot.contiguous(), dtype=wp.uint8)
@@ -143,39 +148,5 @@ class OccupancyMapper:
                 "leave that environment out of this frame"
             )
 
-    def _env_array(self, env_ids: torch.Tensor) -> wp.array:
-        return wp.from_torch(env_ids.to(self.device, torch.int32).contiguous(), dtype=wp.int32)
-
     def _launch(self, kernel: wp.Kernel, dim: tuple[int, ...], inputs: list) -> None:
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.device)
-
-
-def kernel_intrinsics(intrinsics: Intrinsics) -> kernels.Intrinsics:
-    """The kernels' form of a camera."""
-    out = kernels.Intrinsics()
-    out.fx, out.fy, out.cx, out.cy = intrinsics.fx, intrinsics.fy, intrinsics.cx, intrinsics.cy
-    out.width, out.height = intrinsics.width, intrinsics.height
-    return out
-
-
-def kernel_lattice(grid: GridSpec) -> kernels.Lattice:
-    """The kernels' form of a map's place."""
-    out = kernels.Lattice()
-    out.cell = grid.cell
-    out.bx, out.by, out.bz = grid.bricks
-    inverse = grid.corner.inverse()
-    out.from_env = wp.transform(wp.vec3(*inverse.position), wp.quat(*wxyz_to_xyzw(np.array(inverse.orientation_wxyz))))
-    return out
-
-
-def kernel_rule(evidence: Evidence) -> kernels.EvidenceRule:
-    """The kernels' form of how a cell's mind changes."""
-    out = kernels.EvidenceRule()
-    out.hit, out.miss, out.occupied = evidence.hit, evidence.miss, evidence.occupied
-    out.floor, out.ceiling = evidence.floor, evidence.ceiling
-    return out
-
-
-def to_transforms(poses: torch.Tensor) -> torch.Tensor:
-    """Poses (position, wxyz), shape (..., 7), in Warp's order (position, xyzw), float32 and contiguous."""
-    return poses.to(torch.float32)[..., [0, 1, 2, 4, 5, 6, 3]].contiguous()
