@@ -72,8 +72,8 @@ class MapState:
 
 @wp.func
 def brick_bit(x: wp.int32, y: wp.int32, z: wp.int32) -> wp.int32:
-    """Bit of cell (x, y, z) of a brick, each 0..3."""
-    return x + 4 * y + 16 * z
+    """Bit of cell (x, y, z) of a brick, each 0..3: as in `simulo.collision.kernels.voxels`."""
+    return (x * 4 + y) * 4 + z
 
 
 @wp.func
@@ -230,9 +230,9 @@ def passed_cells(
         step_y = wp.transform_vector(pose, wp.vec3(0.0, lattice.cell, 0.0))
         step_z = wp.transform_vector(pose, wp.vec3(0.0, 0.0, lattice.cell))
         for cell in range(64):
-            x = wp.float32(cell & 3)
+            x = wp.float32(cell >> 4)
             y = wp.float32((cell >> 2) & 3)
-            z = wp.float32(cell >> 4)
+            z = wp.float32(cell & 3)
             center = first + x * step_x + y * step_y + z * step_z
             if sees_through(center, radius, camera, env, view, state.free_depth):
                 passed = passed | (wp.uint64(1) << wp.uint64(cell))

@@ -47,7 +47,7 @@ class OccupancyMapper:
         self._settled = torch.empty((num_envs, count), dtype=torch.uint8, device=device)
         self._hits = torch.zeros((num_envs, count), dtype=torch.int64, device=device)
         self.occupied = torch.empty((num_envs, bx, by, bz), dtype=torch.int64, device=device)
-        """Occupied cells, 64 to a word (bit x + 4 y + 16 z of a brick), shape (num_envs, bx, by, bz)."""
+        """Occupied cells, 64 to a word (bit 16 x + 4 y + z of a brick), shape (num_envs, bx, by, bz)."""
         self.unknown = torch.empty((num_envs, bx, by, bz), dtype=torch.int64, device=device)
         """Cells that no ray has reached yet, laid out like `occupied`."""
         image = (num_envs, views, intrinsics.height, intrinsics.width)

@@ -84,6 +84,6 @@ def cells_of(bricks: torch.Tensor) -> np.ndarray:
     bx, by, bz = words.shape
     out = np.zeros((4 * bx, 4 * by, 4 * bz), dtype=bool)
     for bit in range(64):
-        x, y, z = bit % 4, bit // 4 % 4, bit // 16
+        x, y, z = bit // 16, bit // 4 % 4, bit % 4
         out[x::4, y::4, z::4] = (words >> np.uint64(bit)) & np.uint64(1) == 1
     return out
