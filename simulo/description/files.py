@@ -1,0 +1,209 @@
+"""The two files that describe a robot, as they stand on disk: robot.yaml (by hand) and collision.json (generated).
+
+Only shapes, types and finiteness are checked here; whether the parts fit together is `validate`'s business.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simulo.description.schema import JointRole, JointType
+from simulo.errors import DescriptionError
+
+FORMAT = 1
+"""Layout version of collision.json; raised when a reader of the old layout would go wrong."""
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Triple = tuple[Number, Number, Number]
+Quadruple = tuple[Number, Number, Number, Number]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PoseEntry(_Part):
+    position: Triple = (0.0, 0.0, 0.0)
+    orientation_wxyz: Quadruple = (1.0, 0.0, 0.0, 0.0)
+
+
+class SourceEntry(_Part):
+    package: str
+    version: str
+    path: str
+    licence: str
+    format: Literal["mjcf", "urdf"]
+
+
+class JointEntry(_Part):
+    name: str
+    role: JointRole
+    sim_name: str | None = None
+
+
+class MimicEntry(_Part):
+    name: str
+    mimics: str
+    multiplier: Number = 1.0
+    offset: Number = 0.0
+    sim_name: str | None = None
+
+
+class PadPointEntry(_Part):
+    link: str
+    position: Triple
+
+
+class GripperEntry(_Part):
+    name: str
+    joint: str
+    hand_link: str
+    jaw_links: list[str]
+    follower_links: list[str] = []
+    open_position: Number
+    closed_position: Number
+    grasp_frame: PoseEntry
+    pad_points: tuple[PadPointEntry, PadPointEntry]
+
+
+class DisabledPairEntry(_Part):
+    links: tuple[str, str]
+    reason: Annotated[str, Field(min_length=1)]
+
+
+class RobotFile(_Part):
+    """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: pieces a link is cut into."""
+
+    name: str
+    source: SourceEntry
+    root_link: str
+    joints: list[JointEntry]
+    mimic_joints: list[MimicEntry] = []
+    grippers: list[GripperEntry] = []
+    rest_pose: dict[str, Number] = {}
+    tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
+    disabled_pairs: list[DisabledPairEntry] = []
+    touch_links: list[str] = []
+
+
+class EdgeEntry(_Part):
+    parent: str
+    child: str
+    origin: PoseEntry
+
+
+class MovingEdgeEntry(EdgeEntry):
+    name: str
+    type: JointType
+    axis: Triple
+
+
+class JointEdgeEntry(MovingEdgeEntry):
+    """lower, upper: absent for continuous joints. velocity_limit: absent when the source gives none."""
+
+    lower: Number | None = None
+    upper: Number | None = None
+    velocity_limit: Number | None = None
+
+
+class MimicEdgeEntry(MovingEdgeEntry):
+    mimics: str
+    multiplier: Number
+    offset: Number
+
+
+class BoxEntry(_Part):
+    position: Triple
+    orientation_wxyz: Quadruple
+    half: Triple
+
+
+class PieceEntry(_Part):
+    """Vertices and DOP offsets in whole nanometres: exact, and half as long as decimals of a metre."""
+
+    box: BoxEntry
+    dop_nm: list[tuple[int, int]]
+    vertices_nm: list[tuple[int, int, int]]
+
+
+class GeometryEntry(_Part):
+    """hull: absent when the link has one piece, which then is its hull."""
+
+    pieces: Annotated[list[PieceEntry], Field(min_length=1)]
+    hull: PieceEntry | None = None
+
+
+class CollisionFile(_Part):
+    """collision.json, as `simulo lower` writes it."""
+
+    format: Literal[1]
+    robot: str
+    generator: str
+    source: SourceEntry
+    links: list[str]
+    joints: list[JointEdgeEntry]
+    mimic_joints: list[MimicEdgeEntry]
+    fixed_attachments: list[EdgeEntry]
+    exempt_pairs: list[DisabledPairEntry]
+    geometry: dict[str, GeometryEntry]
+    swept: dict[str, GeometryEntry]
+
+
+_FileT = TypeVar("_FileT", bound=_Part)
+
+
+def parse_robot_file(text: str, path: Path) -> RobotFile:
+    """robot.yaml's text to its entries. Raises DescriptionError naming the file, the element and what is wrong."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise DescriptionError(f"{path} is not valid YAML: {error}") from error
+    return _validated(RobotFile, data, path, "correct the entry in this file")
+
+
+def parse_collision_file(text: str, path: Path, robot: str) -> CollisionFile:
+    """collision.json's text to its entries. Raises DescriptionError naming the file, the element and the command."""
+    remedy = f"this file is generated, do not edit it: run `simulo lower {robot}`"
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise DescriptionError(f"{path} is corrupt or cut short ({error}); {remedy}") from error
+    if isinstance(data, dict) and data.get("format") != FORMAT:
+        raise DescriptionError(f"{path}: format is {data.get('format')!r}, this simulo reads {FORMAT}; {remedy}")
+    return _validated(CollisionFile, data, path, remedy)
+
+
+def _refuse_constant(token: str) -> float:
+    raise ValueError(f"{token} is not a finite number")
+
+
+def _validated(model: type[_FileT], data: Any, path: Path, remedy: str) -> _FileT:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [f"{_location(data, e['loc'])}: {e['msg']}" for e in error.errors()[:5]]
+        raise DescriptionError(f"{path}: {'; '.join(problems)}; {remedy}") from error
+
+
+def _location(data: Any, location: tuple[int | str, ...]) -> str:
+    """`joints[3] 'openarm_left_joint4'.role`: the index a parser sees and the name a person looks for."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            data = None
+        if isinstance(step, int) and isinstance(data, dict) and isinstance(data.get("name"), str):
+            text += f" {data['name']!r}"
+    return text or "the whole file"
+
+
+def finite_or(value: float | None, default: float) -> float:
+    """A limit that the file leaves out is unbounded."""
+    return default if value is None else value

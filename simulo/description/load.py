@@ -1,0 +1,214 @@
+"""robot.yaml and collision.json to one validated `RobotDescription`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from simulo.description.files import (
+    CollisionFile,
+    GeometryEntry,
+    GripperEntry,
+    PieceEntry,
+    PoseEntry,
+    RobotFile,
+    finite_or,
+    parse_collision_file,
+    parse_robot_file,
+)
+from simulo.description.mimics import MimicRelation, flatten_mimics
+from simulo.description.registry import COLLISION_FILE, ROBOT_FILE, robot_folder
+from simulo.description.schema import (
+    ConvexPiece,
+    DisabledPair,
+    FixedAttachment,
+    Gripper,
+    Joint,
+    LinkGeometry,
+    MimicJoint,
+    PadPoint,
+    RobotDescription,
+    Source,
+)
+from simulo.description.validate import validate
+from simulo.errors import DescriptionError
+from simulo.pose import Pose
+
+NANOMETRE = 1e-9
+
+
+def load_description(name_or_path: str | Path) -> RobotDescription:
+    """The robot of that name, or in that folder, validated as a whole.
+
+    Raises DescriptionError naming file, element and remedy; a robot without collision.json is refused, naming the
+    command that makes it.
+    """
+    folder = robot_folder(name_or_path)
+    robot_path, collision_path = folder / ROBOT_FILE, folder / COLLISION_FILE
+    robot_text = _read(robot_path)
+    robot = parse_robot_file(robot_text, robot_path)
+    if not collision_path.is_file():
+        raise DescriptionError(f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`")
+    collision_text = _read(collision_path)
+    collision = parse_collision_file(collision_text, collision_path, str(name_or_path))
+    _refuse_disagreement(robot, collision, collision_path)
+    digest = hashlib.sha256(robot_text.encode() + b"\0" + collision_text.encode()).hexdigest()
+    description = assemble(robot, collision, digest, str(folder))
+    validate(description, str(folder))
+    return description
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"{path} cannot be read: {error}") from error
+
+
+def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
+    """Both files must speak of one robot: a hand edit of robot.yaml after lowering makes collision.json stale."""
+    facts = {
+        "name": (robot.name, collision.robot),
+        "source": (robot.source, collision.source),
+        "root_link": (robot.root_link, collision.links[0] if collision.links else None),
+        "joints": ([j.name for j in robot.joints], [j.name for j in collision.joints]),
+        "mimic_joints": (sorted(j.name for j in robot.mimic_joints), sorted(j.name for j in collision.mimic_joints)),
+    }
+    for field, (declared, lowered) in facts.items():
+        if declared != lowered:
+            raise DescriptionError(
+                f"{path}: {field} is {lowered!r}, but {ROBOT_FILE} says {declared!r}; run `simulo lower {robot.name}` again"
+            )
+    relations = declared_relations(robot, str(path.parent / ROBOT_FILE))
+    for edge in collision.mimic_joints:
+        if relations[edge.name] != MimicRelation(edge.name, edge.mimics, edge.multiplier, edge.offset):
+            raise DescriptionError(
+                f"{path}: mimic joint {edge.name!r} was lowered as {edge.multiplier} * {edge.mimics} + {edge.offset}, but "
+                f"{ROBOT_FILE} now declares {relations[edge.name]}; run `simulo lower {robot.name}` again"
+            )
+
+
+def declared_relations(robot: RobotFile, where: str) -> dict[str, MimicRelation]:
+    """robot.yaml's mimic relations, each on its actuated leader. Raises DescriptionError as `flatten_mimics` does."""
+    relations = [MimicRelation(m.name, m.mimics, m.multiplier, m.offset) for m in robot.mimic_joints]
+    return flatten_mimics(relations, [joint.name for joint in robot.joints], where)
+
+
+def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str) -> RobotDescription:
+    """Both files' entries as one description, not yet validated."""
+    declared = [DisabledPair(*entry.links, entry.reason) for entry in robot.disabled_pairs]
+    generated = [DisabledPair(*entry.links, entry.reason) for entry in collision.exempt_pairs]
+    return RobotDescription(
+        name=robot.name,
+        source=Source(**robot.source.model_dump()),
+        root_link=robot.root_link,
+        links=tuple(collision.links),
+        joints=_joints(robot, collision),
+        fixed_attachments=tuple(
+            FixedAttachment(edge.parent, edge.child, to_pose(edge.origin)) for edge in collision.fixed_attachments
+        ),
+        mimic_joints=_mimic_joints(robot, collision),
+        grippers=tuple(_gripper(entry) for entry in robot.grippers),
+        rest_pose=_rest_pose(robot, where),
+        disabled_pairs=(*generated, *declared),
+        touch_links=tuple(robot.touch_links),
+        geometry={link: _geometry(link, entry) for link, entry in collision.geometry.items()},
+        swept={name: _geometry(_swept_link(robot, name), entry) for name, entry in collision.swept.items()},
+        digest=digest,
+    )
+
+
+def to_pose(entry: PoseEntry) -> Pose:
+    return Pose(entry.position, entry.orientation_wxyz)
+
+
+def _joints(robot: RobotFile, collision: CollisionFile) -> tuple[Joint, ...]:
+    declared = {entry.name: entry for entry in robot.joints}
+    return tuple(
+        Joint(
+            name=edge.name,
+            type=edge.type,
+            parent=edge.parent,
+            child=edge.child,
+            origin=to_pose(edge.origin),
+            axis=edge.axis,
+            lower=finite_or(edge.lower, -math.inf),
+            upper=finite_or(edge.upper, math.inf),
+            velocity_limit=finite_or(edge.velocity_limit, math.inf),
+            role=declared[edge.name].role,
+            sim_name=declared[edge.name].sim_name or edge.name,
+        )
+        for edge in collision.joints
+    )
+
+
+def _mimic_joints(robot: RobotFile, collision: CollisionFile) -> tuple[MimicJoint, ...]:
+    sim_names = {entry.name: entry.sim_name or entry.name for entry in robot.mimic_joints}
+    return tuple(
+        MimicJoint(
+            name=edge.name,
+            type=edge.type,
+            parent=edge.parent,
+            child=edge.child,
+            origin=to_pose(edge.origin),
+            axis=edge.axis,
+            mimics=edge.mimics,
+            multiplier=edge.multiplier,
+            offset=edge.offset,
+            sim_name=sim_names[edge.name],
+        )
+        for edge in collision.mimic_joints
+    )
+
+
+def _gripper(entry: GripperEntry) -> Gripper:
+    first, second = (PadPoint(point.link, point.position) for point in entry.pad_points)
+    return Gripper(
+        name=entry.name,
+        joint=entry.joint,
+        hand_link=entry.hand_link,
+        jaw_links=tuple(entry.jaw_links),
+        follower_links=tuple(entry.follower_links),
+        open_position=entry.open_position,
+        closed_position=entry.closed_position,
+        grasp_frame=to_pose(entry.grasp_frame),
+        pad_points=(first, second),
+    )
+
+
+def _rest_pose(robot: RobotFile, where: str) -> np.ndarray:
+    names = [joint.name for joint in robot.joints]
+    for name in robot.rest_pose:
+        if name not in names:
+            raise DescriptionError(f"{where}/{ROBOT_FILE}: rest_pose names {name!r}, which is not a joint; joints: {', '.join(names)}")
+    return _frozen([robot.rest_pose.get(name, 0.0) for name in names])
+
+
+def _swept_link(robot: RobotFile, gripper: str) -> str:
+    """The swept model rides on the leader; an unknown gripper is left for `validate` to name."""
+    jaws = [entry.jaw_links[0] for entry in robot.grippers if entry.name == gripper and entry.jaw_links]
+    return jaws[0] if jaws else gripper
+
+
+def _geometry(link: str, entry: GeometryEntry) -> LinkGeometry:
+    pieces = tuple(_piece(piece) for piece in entry.pieces)
+    return LinkGeometry(link, pieces, pieces[0] if entry.hull is None else _piece(entry.hull))
+
+
+def _piece(entry: PieceEntry) -> ConvexPiece:
+    return ConvexPiece(
+        vertices=_frozen(entry.vertices_nm, NANOMETRE),
+        box_pose=Pose(entry.box.position, entry.box.orientation_wxyz),
+        box_half=entry.box.half,
+        dop=_frozen(entry.dop_nm, NANOMETRE),
+    )
+
+
+def _frozen(values: Sequence[object], unit: float = 1.0) -> np.ndarray:
+    array = np.array(values, dtype=np.float64) * unit
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,101 @@
+"""Finding a robot's model file on this machine."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from simulo.description.schema import Source
+from simulo.errors import ModelSourceError
+
+ROOT_VARIABLES = ("SIMULO_MODEL_PATH", "MENAGERIE_ROOT")
+
+
+def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
+    """The model file that `source` names.
+
+    Tried in this order: `explicit`; the roots in SIMULO_MODEL_PATH, then in MENAGERIE_ROOT, each for the robot's
+    folder (`source.path` starts with it); the installed package that `source.package` names, at exactly
+    `source.version`; mujoco-menagerie's cache or download; robot_descriptions where it is installed.
+    Raises ModelSourceError listing every place tried.
+    """
+    tried: list[str] = []
+    for attempt in _attempts(source, explicit):
+        path, note = attempt()
+        if path is not None:
+            return path
+        tried.append(note)
+    places = "\n".join(f"  - {note}" for note in tried)
+    raise ModelSourceError(
+        f"model file {source.path!r} ({source.package} {source.version}) was not found. Tried:\n{places}\n"
+        f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to a folder that holds it."
+    )
+
+
+_Attempt = Callable[[], tuple[Path | None, str]]
+
+
+def _attempts(source: Source, explicit: str | Path | None) -> Iterator[_Attempt]:
+    if explicit is not None:
+        yield lambda: _file(Path(explicit), "the explicit path")
+    for variable in ROOT_VARIABLES:
+        roots = [root for root in os.environ.get(variable, "").split(os.pathsep) if root]
+        if not roots:
+            yield lambda variable=variable: (None, f"{variable}: not set")
+        for root in roots:
+            yield lambda variable=variable, root=root: _file(Path(root).expanduser() / source.path, variable)
+    yield lambda: _in_package(source)
+    yield lambda: _in_menagerie(source)
+    yield lambda: _in_robot_descriptions(source)
+
+
+def _file(path: Path, place: str) -> tuple[Path | None, str]:
+    return (path.resolve(), place) if path.is_file() else (None, f"{place}: no file {path}")
+
+
+def _in_package(source: Source) -> tuple[Path | None, str]:
+    """A wheel says in its record where each of its files went, data files included."""
+    place = f"installed package {source.package}"
+    try:
+        distribution = metadata.distribution(source.package)
+    except metadata.PackageNotFoundError:
+        return None, f"{place}: not installed"
+    if distribution.version != source.version:
+        return None, f"{place}: version {distribution.version} is installed, the robot is pinned to {source.version}"
+    for file in distribution.files or ():
+        if file.as_posix().endswith("/" + source.path) or file.as_posix() == source.path:
+            return _file(Path(str(file.locate())), place)
+    return None, f"{place}: holds no file {source.path}"
+
+
+def _in_menagerie(source: Source) -> tuple[Path | None, str]:
+    """mujoco-menagerie downloads a robot's folder into its cache on first use."""
+    place = "mujoco-menagerie"
+    if importlib.util.find_spec("mujoco_menagerie") is None:
+        return None, f"{place}: not installed"
+    menagerie = importlib.import_module("mujoco_menagerie")
+    folder, _, rest = source.path.partition("/")
+    if folder not in menagerie.names():
+        return None, f"{place}: has no robot {folder!r}"
+    try:
+        root = Path(menagerie.get(folder).path())
+    except (menagerie.MenagerieError, OSError) as error:
+        return None, f"{place}: {folder!r} could not be fetched ({error})"
+    return _file(root / rest, place)
+
+
+def _in_robot_descriptions(source: Source) -> tuple[Path | None, str]:
+    """robot_descriptions keeps clones in a cache folder; only what is already there is used."""
+    place = "robot_descriptions"
+    if importlib.util.find_spec("robot_descriptions") is None:
+        return None, f"{place}: not installed"
+    cache = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")).expanduser()
+    for repository in sorted(cache.glob("*")):
+        path, _ = _file(repository / source.path, place)
+        if path is not None:
+            return path, place
+    return None, f"{place}: no file {source.path} in {cache}"

@@ -1,0 +1,227 @@
+"""MJCF to `RobotModel`, through MuJoCo's own compiler.
+
+MuJoCo resolves classes, defaults, frames, attached files, angles and signs; from the compiled model come the tree
+and the poses, from the mesh files the vertices in float64 (the compiled ones are float32 and moved to each mesh's
+centre of mass).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import trimesh
+from scipy.spatial import cKDTree
+
+from simulo.description.kinematics import joint_motion
+from simulo.description.mimics import MimicRelation, flatten_mimics
+from simulo.description.schema import JointType
+from simulo.errors import LoweringError
+from simulo.lowering import meshes
+from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed
+from simulo.pose import Pose
+
+PLACEMENT_TOLERANCE = 1e-6
+"""[m] Largest distance between a vertex from the file and MuJoCo's own float32 copy of it."""
+
+_TYPES: dict[int, JointType] = {
+    int(mujoco.mjtJoint.mjJNT_HINGE): "revolute",
+    int(mujoco.mjtJoint.mjJNT_SLIDE): "prismatic",
+}
+
+
+def read_mjcf(path: Path, root_link: str) -> RobotModel:
+    """Every body as a link, the world body as `root_link`; every geom in its body's frame.
+
+    Raises LoweringError for what has no place in a robot description: free and ball joints, several joints on one
+    body, joints beside their body's origin, planes, height fields, couplings that are not linear.
+    """
+    model = _compiled(path)
+    names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(1, model.nbody))]
+    joints, attachments = [], []
+    for body in range(1, model.nbody):
+        edge = _edge(model, body, names, path)
+        (joints if isinstance(edge, ModelJoint) else attachments).append(edge)
+    return RobotModel(
+        path=path,
+        format="mjcf",
+        links=tuple(names),
+        joints=tuple(joints),
+        attachments=tuple(attachments),
+        mimics=_mimics(model, joints, path),
+        shapes={name: _shapes(model, body, name, path) for body, name in enumerate(names)},
+    )
+
+
+def _compiled(path: Path) -> mujoco.MjModel:
+    with _warnings_in_python():
+        try:
+            spec = mujoco.MjSpec.from_file(str(path))
+        except (ValueError, OSError) as error:
+            raise LoweringError(f"{path} cannot be read as MJCF: {error}") from error
+        try:
+            return spec.compile()
+        except ValueError as error:
+            links = _links_named_in(spec, str(error))
+            owner = f" (link {', '.join(links)})" if links else ""
+            raise LoweringError(f"{path}{owner}: MuJoCo refuses the model: {error}; repair the file it names") from error
+
+
+@contextlib.contextmanager
+def _warnings_in_python() -> Iterator[None]:
+    """MuJoCo's warnings as Python warnings only, not also on stderr and in a log file in the working directory.
+
+    That a file attached without a prefix might not be saved again is of no interest: nothing is saved here.
+    """
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Attaching a spec with an empty prefix")
+            yield
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+def _links_named_in(spec: mujoco.MjSpec, message: str) -> list[str]:
+    """MuJoCo's errors name a mesh; a person looks for the link that wears it."""
+    blamed = {mesh.name for mesh in spec.meshes if repr(mesh.name) in message or (mesh.file and mesh.file in message)}
+    return sorted({body.name for body in spec.bodies for geom in body.geoms if geom.meshname in blamed})
+
+
+def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> ModelJoint | ModelAttachment:
+    name, parent = names[body], names[model.body_parentid[body]]
+    origin = Pose(tuple(model.body_pos[body]), tuple(model.body_quat[body]))
+    if model.body_mocapid[body] >= 0:
+        raise LoweringError(f"{path}: body {name!r} is a mocap body; a robot's links hang on joints")
+    if model.body_jntnum[body] == 0:
+        return ModelAttachment(parent, name, origin)
+    if model.body_jntnum[body] > 1:
+        raise LoweringError(f"{path}: body {name!r} carries {model.body_jntnum[body]} joints; split it into one body per joint")
+    index = int(model.body_jntadr[body])
+    joint = model.joint(index).name or f"joint_{index}"
+    kind = _TYPES.get(int(model.jnt_type[index]))
+    if kind is None:
+        raise LoweringError(f"{path}: joint {joint!r} of body {name!r} is a free or ball joint; only hinges and slides are lowered")
+    if kind == "revolute" and np.abs(model.jnt_pos[index]).max() > 0.0:
+        raise LoweringError(
+            f"{path}: joint {joint!r} turns about a point beside the origin of body {name!r} (pos {model.jnt_pos[index]}); "
+            "move the body's origin onto the joint"
+        )
+    limited = bool(model.jnt_limited[index])
+    if kind == "prismatic" and not limited:
+        raise LoweringError(f"{path}: slide joint {joint!r} has no range; give it one")
+    reference = float(model.qpos0[model.jnt_qposadr[index]])
+    axis = tuple(float(v) for v in model.jnt_axis[index])
+    lower, upper = model.jnt_range[index] if limited else (-math.inf, math.inf)
+    return ModelJoint(
+        name=joint,
+        type=kind if limited else "continuous",
+        parent=parent,
+        child=name,
+        origin=origin if reference == 0.0 else Pose.from_matrix(origin.matrix @ joint_motion(kind, axis, -reference)),
+        axis=axis,
+        lower=float(lower),
+        upper=float(upper),
+        velocity_limit=math.inf,
+        actuated=_is_actuated(model, index),
+    )
+
+
+def _is_actuated(model: mujoco.MjModel, joint: int) -> bool:
+    direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    return any(int(model.actuator_trntype[i]) in direct and model.actuator_trnid[i, 0] == joint for i in range(model.nu))
+
+
+def _mimics(model: mujoco.MjModel, joints: list[ModelJoint], path: Path) -> dict[str, MimicRelation]:
+    """Joint equalities as relations on actuated leaders. An equality holds about each joint's reference position.
+
+    Either joint may come first in the file. Where both or neither are driven the first one is the follower, as the
+    equality is written.
+    """
+    actuated = {joint.name for joint in joints if joint.actuated}
+    relations = []
+    for index in range(model.neq):
+        couples = int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[index] >= 0
+        if not couples or not model.eq_active0[index]:
+            continue
+        first, second = (int(model.eq_obj1id[index]), int(model.eq_obj2id[index]))
+        names = (model.joint(first).name, model.joint(second).name)
+        constant, slope, *higher = (float(v) for v in model.eq_data[index, :5])
+        if any(higher) or slope == 0.0:
+            raise LoweringError(
+                f"{path}: equality between joints {names[0]!r} and {names[1]!r} has polycoef {model.eq_data[index, :5]}; "
+                "only q1 = c0 + c1 * q2 with c1 other than 0 can be a mimic joint"
+            )
+        references = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (first, second)]
+        offset = references[0] + constant - slope * references[1]
+        if names[0] in actuated and names[1] not in actuated:
+            relations.append(MimicRelation(names[1], names[0], 1.0 / slope, 0.0 - offset / slope))
+        else:
+            relations.append(MimicRelation(names[0], names[1], slope, offset))
+    followers = {relation.joint for relation in relations}
+    return flatten_mimics(relations, [joint.name for joint in joints if joint.name not in followers], str(path))
+
+
+def _shapes(model: mujoco.MjModel, body: int, link: str, path: Path) -> tuple[Shape, ...]:
+    first = int(model.body_geomadr[body])
+    return tuple(_shape(model, geom, link, path) for geom in range(first, first + int(model.body_geomnum[body])))
+
+
+def _shape(model: mujoco.MjModel, geom: int, link: str, path: Path) -> Shape:
+    label = f"link {link!r}, geom {model.geom(geom).name or geom!r}"
+    collides = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
+    pose = Pose(tuple(model.geom_pos[geom]), tuple(model.geom_quat[geom]))
+    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+    if kind == int(mujoco.mjtGeom.mjGEOM_MESH):
+        return Shape(label, collides, _mesh(model, int(model.geom_dataid[geom]), pose, label, path))
+    primitives = {
+        int(mujoco.mjtGeom.mjGEOM_BOX): lambda: meshes.box(size),
+        int(mujoco.mjtGeom.mjGEOM_SPHERE): lambda: meshes.ellipsoid([size[0]] * 3),
+        int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): lambda: meshes.ellipsoid(size),
+        int(mujoco.mjtGeom.mjGEOM_CYLINDER): lambda: meshes.cylinder(size[0], size[1]),
+        int(mujoco.mjtGeom.mjGEOM_CAPSULE): lambda: meshes.capsule(size[0], size[1]),
+    }
+    if kind not in primitives:
+        name = mujoco.mjtGeom(kind).name
+        raise LoweringError(f"{path}: {label} is a {name}, which has no bounded convex geometry; use a model file without it")
+    return Shape(label, collides, placed(primitives[kind](), pose))
+
+
+def _mesh(model: mujoco.MjModel, mesh: int, pose_link_centred: Pose, label: str, path: Path) -> trimesh.Trimesh:
+    """The mesh file's vertices in the link frame, checked against MuJoCo's compiled copy of them.
+
+    MuJoCo centres a mesh and writes that shift into both the mesh's and the geom's pose; taking one back from the
+    other leaves the placement that the file asks for.
+    """
+    start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    compiled = pose_link_centred.apply(model.mesh_vert[start : start + count])
+    file = _mesh_file(model, mesh, path)
+    if file is None:
+        first, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        return trimesh.Trimesh(compiled, model.mesh_face[first : first + faces], process=False)
+    centring = Pose(tuple(model.mesh_pos[mesh]), tuple(model.mesh_quat[mesh]))
+    result = placed(meshes.load_mesh(file, model.mesh_scale[mesh], label), pose_link_centred @ centring.inverse())
+    apart = max(
+        float(cKDTree(compiled).query(result.vertices)[0].max()), float(cKDTree(result.vertices).query(compiled)[0].max())
+    )
+    if apart > PLACEMENT_TOLERANCE:
+        raise LoweringError(
+            f"{path}: {label}: the vertices of {file} and MuJoCo's differ by {apart * 1e3:.4f} mm; "
+            "a mesh feature in use here (such as a builtin or a reference pose) is not understood"
+        )
+    return result
+
+
+def _mesh_file(model: mujoco.MjModel, mesh: int, path: Path) -> Path | None:
+    """None for a mesh whose vertices stand in the MJCF itself."""
+    start = int(model.mesh_pathadr[mesh])
+    if start < 0:
+        return None
+    name = model.paths[start : model.paths.index(b"\0", start)].decode()
+    return (path.parent / name).resolve()

@@ -1,0 +1,94 @@
+"""A model file after reading: the same plain tree and shapes, whether it was MJCF or URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from simulo.description.mimics import MimicRelation
+from simulo.description.schema import JointType
+from simulo.errors import LoweringError
+from simulo.pose import Pose, Vector
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One geometry of a link, its triangles in the link frame [m]. label: what to call it in an error."""
+
+    label: str
+    collides: bool
+    mesh: trimesh.Trimesh
+
+
+@dataclass(frozen=True)
+class ModelJoint:
+    """A moving edge as the file gives it. Limits [rad or m] are infinite where the file sets none."""
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    origin: Pose
+    axis: Vector
+    lower: float
+    upper: float
+    velocity_limit: float
+    actuated: bool
+
+
+@dataclass(frozen=True)
+class ModelAttachment:
+    """A rigid edge."""
+
+    parent: str
+    child: str
+    origin: Pose
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """One model file. links: parents before children, the root first. mimics: by follower, leaders actuated."""
+
+    path: Path
+    format: Literal["mjcf", "urdf"]
+    links: tuple[str, ...]
+    joints: tuple[ModelJoint, ...]
+    attachments: tuple[ModelAttachment, ...]
+    mimics: Mapping[str, MimicRelation]
+    shapes: Mapping[str, tuple[Shape, ...]]
+
+    def joint(self, name: str) -> ModelJoint:
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        known = ", ".join(joint.name for joint in self.joints) or "none"
+        raise LoweringError(f"{self.path} has no moving joint {name!r}; it has: {known}")
+
+
+def link_mesh(shapes: tuple[Shape, ...]) -> trimesh.Trimesh:
+    """All triangles of a link, collision and visual, as one mesh in the link frame."""
+    return concatenate([shape.mesh for shape in shapes])
+
+
+def concatenate(meshes: list[trimesh.Trimesh]) -> trimesh.Trimesh:
+    """Meshes as one, vertices and triangles unchanged."""
+    counts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
+    vertices = np.concatenate([mesh.vertices for mesh in meshes])
+    faces = np.concatenate([mesh.faces + start for mesh, start in zip(meshes, counts[:-1], strict=True)])
+    return trimesh.Trimesh(vertices, faces, process=False)
+
+
+def placed(mesh: trimesh.Trimesh, pose: Pose) -> trimesh.Trimesh:
+    """The mesh taken to the parent frame."""
+    return trimesh.Trimesh(pose.apply(mesh.vertices), mesh.faces, process=False)
+
+
+def triangles_of(mesh: trimesh.Trimesh) -> NDArray[np.float64]:
+    """Triangle corners [m], shape (T, 3, 3)."""
+    return np.asarray(mesh.vertices, dtype=np.float64)[np.asarray(mesh.faces)]
