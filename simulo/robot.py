@@ -281,6 +281,11 @@ class Robot:
         """Have an actuator's memory accepted and restored together with the targets it writes."""
         self._attached.latches.append(latch)
 
+    @property
+    def latches(self) -> tuple[CommandLatch, ...]:
+        """The actuators that have joined this robot: a gate asks them which hands are closed."""
+        return tuple(self._attached.latches)
+
     def accept_commands(self, envs: Tensor) -> None:
         """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones."""
         bound = self._attached
