@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 import warp as wp
 
+from simulo.collision.world import VoxelGrid
 from simulo.errors import PerceptionError
 from simulo.perception import grid_kernels as kernels
 from simulo.perception.kernel_types import (
@@ -126,6 +127,13 @@ class OccupancyMapper:
             [*world, self._rule, self.views, envs, self._state],
         )
         self.stamp[ids.long()] = time.to(self.device, torch.float64)
+
+    def voxel_grid(self) -> VoxelGrid:
+        """The maps as the collision check reads them: views of the live bricks, not copies."""
+        corner = torch.tensor([*self.grid.corner.position, *self.grid.corner.orientation_wxyz], dtype=torch.float32)
+        pose = corner.to(self.device).repeat(self.num_envs, 1)
+        position, wxyz = pose[:, :3].contiguous(), pose[:, 3:].contiguous()
+        return VoxelGrid(self.occupied, self.grid.cell, position, wxyz, self.unknown)
 
     def age(self, now: torch.Tensor) -> torch.Tensor:
         """Seconds since each environment's newest frame, infinite before the first. now [s]: shape (num_envs,)."""

@@ -36,6 +36,11 @@ class Evidence:
             raise PerceptionError(f"{self}: a removed object would stay {self.frames_to_clear} frames; at most 10 may")
 
     @property
+    def frames_to_occupy(self) -> int:
+        """Frames of hits that occupy the surest free cell."""
+        return -(-(self.occupied - self.floor) // self.hit)
+
+    @property
     def frames_to_clear(self) -> int:
         """Frames of passing rays that clear the surest cell."""
         return (self.ceiling - self.occupied) // self.miss + 1

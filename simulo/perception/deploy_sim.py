@@ -1,0 +1,179 @@
+"""Cameras, self-filter and map of a simulated environment, run as on the real robot: at the cameras' own rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from simulo.collision.shapes import ConvexShape
+from simulo.description.schema import RobotDescription
+from simulo.errors import PerceptionError
+from simulo.perception.occupancy import OccupancyMapper
+from simulo.perception.self_filter import SelfFilter
+from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
+from simulo.pose import Pose
+
+
+class Camera(Protocol):
+    """A depth camera that stands still: `simulo.sensors.DepthCamera`."""
+
+    name: str
+    pose: Pose
+    width: int
+    height: int
+    fovy: float
+    rate: float
+
+    def depth(self, env_ids: Tensor | None = None) -> Tensor: ...
+
+
+class RobotState(Protocol):
+    @property
+    def link_poses(self) -> Tensor: ...
+
+
+class FilteredRobot(Protocol):
+    """The robot that the cameras see: `simulo.robot.Robot`."""
+
+    description: RobotDescription
+
+    @property
+    def link_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def state(self) -> RobotState: ...
+
+
+class Scene(Protocol):
+    @property
+    def robots(self) -> Mapping[str, FilteredRobot]: ...
+
+    @property
+    def cameras(self) -> Mapping[str, Camera]: ...
+
+
+class Environment(Protocol):
+    """What is read of a `simulo.LearningEnv`."""
+
+    num_envs: int
+    step_count: int
+    device: torch.device
+    scene: Scene
+
+    @property
+    def dt(self) -> float: ...
+
+    @property
+    def time(self) -> float: ...
+
+
+class DeploySimPerception:
+    """The map of every environment, from its depth cameras. Give it to `CollisionGate.set_world`.
+
+    `refresh` once per environment step takes a frame when one is due; several gates may share one perception, since
+    asking again within a step takes no second frame. `look` builds the map of environments that have just begun an
+    episode: the robot stands still until their cameras have seen the scene often enough to believe it.
+
+    grid: where the map lies. cameras: names in the scene, all of one size, field of view and rate; without it, every
+    camera of the scene. Other settings: see `SelfFilter` and `OccupancyMapper`.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        grid: GridSpec,
+        cameras: Sequence[str] | None = None,
+        padding: float = 0.01,
+        evidence: Evidence = DEFAULT_EVIDENCE,
+        max_range: float = 4.0,
+    ) -> None:
+        self._env = env
+        self.cameras = _chosen_cameras(env.scene.cameras, cameras)
+        self.robot = _only_robot(env.scene.robots)
+        first = self.cameras[0]
+        self._intrinsics = Intrinsics.from_fovy(first.width, first.height, first.fovy)
+        self._period = max(1, round(1.0 / (first.rate * env.dt)))
+        device = str(env.device)
+        self.self_filter = SelfFilter(
+            self.robot.link_names, self.robot.description.geometry, env.num_envs, padding, device=device
+        )
+        self.mapper = OccupancyMapper(
+            env.num_envs, grid, self._intrinsics, len(self.cameras), evidence, max_range, device
+        )
+        poses = [[*c.pose.position, *c.pose.orientation_wxyz] for c in self.cameras]
+        self._camera_poses = torch.tensor(poses, dtype=torch.float32, device=env.device)
+        self._every_env = torch.arange(env.num_envs, device=env.device)
+        self._next_step = env.step_count
+        self.revision = 0
+        """Grows by one whenever a map has changed."""
+        self.skipped: dict[int, tuple[str, ...]] = {}
+        """Environments left out of the newest frame, and the links without a usable pose that were the reason."""
+
+    @property
+    def stamp(self) -> Tensor:
+        """Environment time [s] of each map's newest frame, shape (num_envs,); -inf before the first."""
+        return self.mapper.stamp
+
+    def refresh(self) -> None:
+        """Take a frame in every environment if one is due."""
+        if self._env.step_count >= self._next_step:
+            self._next_step = self._env.step_count + self._period
+            self._take_frame(self._every_env, times=1)
+
+    def look(self, env_ids: Tensor) -> None:
+        """Forget what was seen of these environments and see them anew, often enough for surfaces to count."""
+        self.mapper.reset(env_ids)
+        self.revision += 1
+        self._take_frame(env_ids, times=self.mapper.evidence.frames_to_occupy)
+
+    def hold(self, slot: int, shape: ConvexShape, link: str, pose: Pose, env_ids: Tensor) -> None:
+        """The robot now holds `shape` at `pose` in the frame of `link`: it is no obstacle, and shows no obstacle."""
+        self.self_filter.hold(slot, shape, link, pose, env_ids)
+
+    def release(self, slot: int, env_ids: Tensor) -> None:
+        self.self_filter.release(slot, env_ids)
+
+    def _take_frame(self, env_ids: Tensor, times: int) -> None:
+        links = self.robot.state.link_poses[env_ids]
+        missing = self.self_filter.missing_links(links)
+        self.skipped = {int(env_ids[row]): names for row, names in missing.items()}
+        if missing:
+            usable = torch.ones(len(env_ids), dtype=torch.bool, device=env_ids.device)
+            usable[list(missing)] = False
+            env_ids, links = env_ids[usable], links[usable]
+        if len(env_ids) == 0:
+            return
+        depth = torch.stack([camera.depth(env_ids) for camera in self.cameras], dim=1)
+        camera_poses = self._camera_poses.expand(len(env_ids), -1, -1)
+        on_robot = self.self_filter.label(depth, self._intrinsics, camera_poses, links, env_ids)
+        now = torch.full((len(env_ids),), self._env.time, dtype=torch.float64, device=env_ids.device)
+        for _ in range(times):
+            self.mapper.integrate(depth, camera_poses, now, on_robot, env_ids)
+        self.revision += 1
+
+
+def _chosen_cameras(available: Mapping[str, Camera], names: Sequence[str] | None) -> tuple[Camera, ...]:
+    chosen = tuple(available) if names is None else tuple(names)
+    unknown = [name for name in chosen if name not in available]
+    if unknown or not chosen:
+        there = ", ".join(available) or "none; add a simulo.DepthCamera in the task's build"
+        raise PerceptionError(f"no depth camera {', '.join(unknown) or 'to look through'}: the scene has {there}")
+    cameras = tuple(available[name] for name in chosen)
+    first = cameras[0]
+    for camera in cameras[1:]:
+        for setting in ("width", "height", "fovy", "rate"):
+            if getattr(camera, setting) != getattr(first, setting):
+                raise PerceptionError(
+                    f"cameras of one map must agree: {camera.name!r} has {setting} {getattr(camera, setting)}, "
+                    f"{first.name!r} has {getattr(first, setting)}"
+                )
+    return cameras
+
+
+def _only_robot(robots: Mapping[str, FilteredRobot]) -> FilteredRobot:
+    if len(robots) != 1:
+        raise PerceptionError(f"the self-filter needs exactly one robot in the scene: {', '.join(robots) or 'none'}")
+    return next(iter(robots.values()))
