@@ -1,0 +1,7 @@
+"""Grippers: one contract for commands and states, whatever the hand."""
+
+from simulo.actuators.commands import GripperCommand
+from simulo.actuators.parallel import ParallelGripperActuator
+from simulo.actuators.states import GripperState
+
+__all__ = ["GripperCommand", "GripperState", "ParallelGripperActuator"]

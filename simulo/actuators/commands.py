@@ -1,0 +1,138 @@
+"""Gripper commands: what counts as one, and what it asks for."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simulo.actuators.states import GripperState
+
+
+class GripperCommand(float, Enum):
+    """Positive closes. (Binary gripper actions elsewhere often have it the other way round: flip those knowingly.)"""
+
+    OPEN = -1.0
+    IDLE = 0.0
+    CLOSE = 1.0
+
+
+Command = GripperCommand | float
+_POLARITY = "a gripper command is a number: -1 opens, 0 is idle, +1 closes (elsewhere True often means open)"
+_SHOWN = 8
+
+
+def decode_one(command: Command | Tensor, num_envs: int, open_threshold: float, close_threshold: float) -> int:
+    """-1, 0 or +1 for one command meant for every environment: a number, or a tensor or sequence of one value."""
+    if isinstance(command, (Tensor, np.ndarray)):
+        count = command.numel() if isinstance(command, Tensor) else command.size
+        if count != 1:
+            raise ValueError(
+                f"set_command takes one value, got shape {tuple(command.shape)}; use set_commands for one each"
+            )
+        command = command.reshape(())
+    elif isinstance(command, Sequence) and not isinstance(command, str):
+        if len(command) != 1:
+            raise ValueError(
+                f"set_command takes one value, got {len(command)}; use set_commands for one per environment"
+            )
+        command = command[0]
+    return int(_decode_list([command], open_threshold, close_threshold, f"every environment of {num_envs}")[0])
+
+
+def decode_each(
+    commands: Sequence[Command] | Tensor | NDArray,
+    num_envs: int,
+    note: str,
+    open_threshold: float,
+    close_threshold: float,
+) -> Tensor:
+    """-1, 0 or +1 per environment, int8, shape (num_envs,), from one command each. Never writes to `commands`.
+
+    note: added to a message about a wrong count. Raises TypeError for what is no command (bool, GripperState),
+    ValueError for another shape or count, and for values that are not finite, naming environments.
+    """
+    if isinstance(commands, np.ndarray):
+        commands = list(commands) if commands.dtype == object else torch.from_numpy(np.array(commands))
+    if isinstance(commands, Tensor):
+        _check_count(tuple(commands.shape), num_envs, note)
+        return _decode_tensor(commands.detach(), open_threshold, close_threshold)
+    if isinstance(commands, (str, bytes)) or not isinstance(commands, Sequence):
+        raise TypeError(
+            f"set_commands takes a list or tensor of {num_envs} commands, got {type(commands).__name__}; "
+            "set_command takes one for all"
+        )
+    _check_count((len(commands),), num_envs, note)
+    intents = _decode_list(commands, open_threshold, close_threshold, "")
+    return torch.tensor(intents, dtype=torch.int8)
+
+
+def _check_count(shape: tuple[int, ...], num_envs: int, note: str) -> None:
+    if shape != (num_envs,):
+        raise ValueError(
+            f"set_commands needs shape ({num_envs},) for {num_envs} environments{note}, got {shape}; "
+            "pass one column of the actions, such as actions[:, -1]"
+        )
+
+
+def _decode_tensor(values: Tensor, open_threshold: float, close_threshold: float) -> Tensor:
+    """Floating tensors are compared in their own precision, so that a half-precision 0.3 equals a threshold of 0.3."""
+    if values.dtype == torch.bool:
+        raise TypeError(f"commands are a bool tensor; {_POLARITY}")
+    if values.is_complex():
+        raise TypeError(f"commands are complex; {_POLARITY}")
+    if not values.is_floating_point():
+        values = values.to(torch.float32)
+    finite = torch.isfinite(values)
+    if not finite.all():
+        _refuse_not_finite((~finite).nonzero().flatten().tolist(), "")
+    low = torch.tensor(open_threshold, dtype=values.dtype, device=values.device)
+    high = torch.tensor(close_threshold, dtype=values.dtype, device=values.device)
+    return (values > high).to(torch.int8) - (values < low).to(torch.int8)
+
+
+def _decode_list(commands: Sequence, open_threshold: float, close_threshold: float, whole: str) -> list[int]:
+    values = [_number(command, position) for position, command in enumerate(commands)]
+    wrong = [position for position, value in enumerate(values) if not math.isfinite(value)]
+    if wrong:
+        _refuse_not_finite(wrong, whole)
+    return [_intent(value, open_threshold, close_threshold) for value in values]
+
+
+def _number(command: object, position: int) -> numbers.Real | Tensor:
+    """The command itself, once it is known to be one number."""
+    if isinstance(command, GripperState):
+        raise TypeError(f"command {position} is {command!r}, a state to read; commands are GripperCommand or numbers")
+    if isinstance(command, (bool, np.bool_)) or (isinstance(command, Tensor) and command.dtype == torch.bool):
+        raise TypeError(f"command {position} is the bool {command!r}; {_POLARITY}")
+    if isinstance(command, (Sequence, np.ndarray, Tensor)) and not isinstance(command, str) and np.ndim(command) > 0:
+        shape = tuple(command.shape) if isinstance(command, Tensor) else np.shape(command)
+        raise ValueError(f"command {position} has shape {shape}; a list holds one number per environment")
+    if isinstance(command, Tensor):
+        return command.detach()
+    if isinstance(command, np.ndarray):
+        return command[()]
+    if not isinstance(command, numbers.Real):
+        raise TypeError(f"command {position} is {type(command).__name__}; {_POLARITY}")
+    return command
+
+
+def _intent(value: numbers.Real | Tensor, open_threshold: float, close_threshold: float) -> int:
+    """Compared in half precision where it came so, and in single precision otherwise."""
+    if isinstance(value, Tensor):
+        return int(_decode_tensor(value.reshape(1), open_threshold, close_threshold)[0])
+    kind = np.float16 if isinstance(value, np.float16) else np.float32
+    compared = kind(value) if abs(value) <= 2.0 else kind(math.copysign(2.0, value))  # no overflow far outside
+    return int(compared > kind(close_threshold)) - int(compared < kind(open_threshold))
+
+
+def _refuse_not_finite(envs: list[int], whole: str) -> None:
+    more = f" and {len(envs) - _SHOWN} more" if len(envs) > _SHOWN else ""
+    where = whole or f"environments {envs[:_SHOWN]}{more}"
+    raise ValueError(f"gripper commands are not finite in {where}; nothing was changed")

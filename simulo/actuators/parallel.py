@@ -1,0 +1,275 @@
+"""A parallel gripper: fingers that a robot has already, driven open and closed by one command."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simulo.actuators.commands import Command, decode_each, decode_one
+from simulo.actuators.fingers import (
+    Fingers,
+    Width,
+    check_within_limits,
+    described_gripper,
+    find_fingers,
+    finger_positions,
+    sides,
+)
+from simulo.actuators.states import GripperLatch, GripperState, settled
+from simulo.indexing import EnvIds, resolve_env_ids
+from simulo.props import Prop
+from simulo.robot import Robot
+from simulo.rotations import rotate
+
+_HOLDING_FORCE = 0.1  # N, on each side
+_OPPOSING = -0.5  # cosine between the sides' mean normals
+
+
+class ParallelGripperActuator:
+    """Drives a robot's finger joints to `open_width` or `closed_width`, and tells OPEN, CLOSING and CLOSED apart.
+
+    A command below open_threshold opens, above close_threshold closes, and any other leaves the targets alone. CLOSED
+    says that every finger stopped away from open under a close command, on `settle_updates` updates in a row; it sticks
+    until an open command or a reset. It does not say that something is held: ask `held`.
+
+    Build it in `on_start` from the robot; it is not added to the scene. Until the robot is attached it counts one
+    environment, drops commands, and reads OPEN. `update` must be called by the task, once per step.
+
+    finger_joints: exact name or regex. open_width, closed_width: joint positions [m, or rad for revolute jaws], one for
+    all driven fingers or a mapping from joint name; a follower's comes from its leader. position_tolerance [m or rad],
+    velocity_tolerance [m/s or rad/s]: see `settled`. path: a label for reports. enabled: False drops commands.
+    Widths, thresholds, tolerances and finger_joints are read anew on each use, but only checked here.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        finger_joints: str,
+        open_width: Width = 0.04,
+        closed_width: Width = 0.0,
+        open_threshold: float = -0.3,
+        close_threshold: float = 0.3,
+        position_tolerance: float = 0.002,
+        velocity_tolerance: float = 0.01,
+        path: str | None = None,
+        enabled: bool = True,
+        settle_updates: int = 2,
+    ):
+        if not isinstance(finger_joints, str) or not finger_joints:
+            raise ValueError(f"finger_joints must be a joint name or a regex, got {finger_joints!r}")
+        _check_numbers(open_threshold, close_threshold, position_tolerance, velocity_tolerance, settle_updates)
+        _check_widths(open_width, closed_width, position_tolerance)
+        self.robot = robot
+        self.finger_joints = finger_joints
+        self.open_width = open_width
+        self.closed_width = closed_width
+        self.open_threshold = open_threshold
+        self.close_threshold = close_threshold
+        self.position_tolerance = position_tolerance
+        self.velocity_tolerance = velocity_tolerance
+        self.path = path
+        self.enabled = enabled
+        self.settle_updates = settle_updates
+        self._latch = GripperLatch(1, torch.device("cpu"))
+        self._connected = False
+        self._updated = False
+        self._sampled_tick = -1
+        self._resolved: dict[str, Fingers] = {}
+        self._worked_out: dict[str, tuple[tuple, Tensor]] = {}
+
+    @property
+    def num_envs(self) -> int:
+        """1 until the robot is attached."""
+        return self.robot.num_envs if self.robot.is_attached else 1
+
+    # --- commands ----------------------------------------------------------------------------------------------------
+
+    def set_command(self, command: Command | Tensor) -> None:
+        """One command for every environment: a GripperCommand, a number, or a tensor of one value.
+
+        Raises ValueError for more values than one or one that is not finite, TypeError for a bool or a GripperState.
+        """
+        intent = decode_one(command, self.num_envs, self.open_threshold, self.close_threshold)
+        self._apply(torch.full((self.num_envs,), intent, dtype=torch.int8))
+
+    def set_commands(self, commands: Sequence[Command] | Tensor | NDArray) -> None:
+        """One command per environment: a list of GripperCommand and numbers, or a tensor of shape (num_envs,).
+
+        Raises ValueError for another count or shape and for values that are not finite, naming environments, TypeError
+        for a bool or a GripperState; nothing is changed then.
+        """
+        note = "" if self.robot.is_attached else " (the robot is not attached yet, which counts as one)"
+        self._apply(decode_each(commands, self.num_envs, note, self.open_threshold, self.close_threshold))
+
+    def reset(self, env_ids: EnvIds | None = None) -> None:
+        """Forget the commands of these environments and drive their fingers open. None means all, empty means none."""
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if not self._connect() or ids.numel() == 0:
+            return
+        self._latch.clear(ids.to(self.robot.device))
+        if self.enabled:
+            self._drive(ids, self._positions(self.open_width, "open_width")[: self._fingers.num_driven])
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def update(self, dt: float) -> None:
+        """Take one sample of the fingers. Calls at one physics time count once; dt [s] is not needed here."""
+        if not self._connect():
+            return
+        fingers = self._fingers
+        if self._sampled_tick != self.robot.physics_tick:
+            self._sampled_tick = self.robot.physics_tick
+            columns, state = list(fingers.columns), self.robot.state
+            open_positions = self._positions(self.open_width, "open_width").to(self.robot.device)
+            now_settled = settled(
+                state.joint_positions[:, columns],
+                state.joint_velocities[:, columns],
+                open_positions,
+                self.position_tolerance,
+                self.velocity_tolerance,
+            )
+            self._latch.observe(now_settled, self.settle_updates)
+        self._updated = True
+
+    @property
+    def state(self) -> Tensor:
+        """`GripperState` values, int8, shape (num_envs,), on the robot's device; OPEN before the first update."""
+        self._connect()
+        states = self._latch.states()
+        return states if self._updated else torch.full_like(states, GripperState.OPEN)
+
+    def get_state(self) -> list[GripperState]:
+        """One state per environment; a single OPEN before the first update, when no finger has been read."""
+        if not self._updated:
+            return [GripperState.OPEN]
+        return [GripperState(value) for value in self.state.tolist()]
+
+    def is_open(self, instance: int = 0) -> bool:
+        """Whether one environment is not under a close command, be the fingers still travelling or not."""
+        return self._state_of(instance) is GripperState.OPEN
+
+    def is_closed(self, instance: int = 0) -> bool:
+        """Whether the fingers of one environment have stopped away from open, on an object or on nothing."""
+        return self._state_of(instance) is GripperState.CLOSED
+
+    @property
+    def aperture(self) -> Tensor:
+        """Distance between the two pad points [m], shape (num_envs,)."""
+        first, second = (self._point(pad.link, pad.position) for pad in self._gripper.pad_points)
+        return (first - second).norm(dim=1)
+
+    def held(self, prop: Prop) -> Tensor:
+        """Where both sides of the hand press on the prop, from opposing directions; bool, shape (num_envs,).
+
+        A side presses when the normal forces of its links on the prop sum to 0.1 N; the sides oppose when their mean
+        normals are more than 120 degrees apart.
+        """
+        pressure, force = self.robot.contact_forces(prop.name)
+        first, second = sides(self.robot, self._gripper)
+        pressed = (pressure[:, first].sum(dim=1) >= _HOLDING_FORCE) & (pressure[:, second].sum(dim=1) >= _HOLDING_FORCE)
+        normals = [torch.nn.functional.normalize(force[:, side].sum(dim=1), dim=1) for side in (first, second)]
+        return pressed & ((normals[0] * normals[1]).sum(dim=1) < _OPPOSING)
+
+    # --- a gate refusing what was commanded: see robot.CommandLatch ---------------------------------------------------
+
+    def accept(self, envs: Tensor) -> None:
+        self._latch.accept(envs)
+
+    def restore(self, envs: Tensor) -> None:
+        self._latch.restore(envs)
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    def _apply(self, intent: Tensor) -> None:
+        if not self.enabled or not self._connect():
+            return
+        intent = intent.to(self.robot.device)
+        opened, closed = (
+            self._positions(self.open_width, "open_width"),
+            self._positions(self.closed_width, "closed_width"),
+        )
+        self._latch.command(intent)
+        for wanted, positions in ((intent < 0, opened), (intent > 0, closed)):
+            self._drive(wanted.nonzero().flatten(), positions[: self._fingers.num_driven])
+
+    def _drive(self, env_ids: Tensor, positions: Tensor) -> None:
+        if env_ids.numel():
+            self.robot.set_joint_position_target(positions, joint_ids=self._fingers.driven, env_ids=env_ids)
+
+    def _connect(self) -> bool:
+        """Whether the robot is attached; the first time it is, size the memory and join the robot's latches."""
+        if not self._connected and self.robot.is_attached:
+            self._latch = GripperLatch(self.robot.num_envs, self.robot.device)
+            self.robot.add_latch(self)
+            self._connected = True
+        return self._connected
+
+    @property
+    def _fingers(self) -> Fingers:
+        if self.finger_joints not in self._resolved:
+            fingers = find_fingers(self.robot, self.finger_joints)
+            for what, width in (("open_width", self.open_width), ("closed_width", self.closed_width)):
+                positions = finger_positions(self.robot, fingers, width, what)
+                check_within_limits(self.robot, fingers, positions, self.position_tolerance, what)
+            self._resolved = {self.finger_joints: fingers}
+        return self._resolved[self.finger_joints]
+
+    def _positions(self, width: Width, what: str) -> Tensor:
+        """What a width means for each finger, shape (fingers,); worked out again only when something was assigned."""
+        fingers = self._fingers
+        key = (fingers, tuple(sorted(width.items())) if isinstance(width, Mapping) else width)
+        if self._worked_out.get(what, ((), torch.empty(0)))[0] != key:
+            self._worked_out[what] = (key, finger_positions(self.robot, fingers, width, what))
+        return self._worked_out[what][1]
+
+    @property
+    def _gripper(self):
+        return described_gripper(self.robot, self._fingers)
+
+    def _state_of(self, instance: int) -> GripperState:
+        if not 0 <= instance < self.num_envs:
+            raise IndexError(f"environment {instance} is outside [0, {self.num_envs})")
+        return GripperState(int(self.state[instance]))
+
+    def _point(self, link: str, position: Sequence[float]) -> Tensor:
+        """A point of a link [m] in the environment's frame, shape (num_envs, 3)."""
+        poses = self.robot.state.link_poses[:, self.robot.link_names.index(link)]
+        offset = torch.tensor(position, device=poses.device, dtype=poses.dtype).expand(len(poses), 3)
+        return poses[:, :3] + rotate(poses[:, 3:], offset)
+
+
+def _check_numbers(
+    open_threshold: float,
+    close_threshold: float,
+    position_tolerance: float,
+    velocity_tolerance: float,
+    settle_updates: int,
+) -> None:
+    if not (math.isfinite(open_threshold) and math.isfinite(close_threshold) and open_threshold < close_threshold):
+        raise ValueError(f"open_threshold must be below close_threshold, got {open_threshold} and {close_threshold}")
+    for name, value in (("position_tolerance", position_tolerance), ("velocity_tolerance", velocity_tolerance)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a finite number >= 0, got {value}")
+    if settle_updates < 1:
+        raise ValueError(f"settle_updates must be at least 1, got {settle_updates}")
+
+
+def _check_widths(open_width: Width, closed_width: Width, position_tolerance: float) -> None:
+    for name, width in (("open_width", open_width), ("closed_width", closed_width)):
+        values = width.values() if isinstance(width, Mapping) else [width]
+        if not values or not all(math.isfinite(value) for value in values):
+            raise ValueError(f"{name} must be finite, got {width}")
+    joints = set(open_width) if isinstance(open_width, Mapping) else set()
+    joints |= set(closed_width) if isinstance(closed_width, Mapping) else set()
+    for joint in joints or {""}:
+        opened = open_width.get(joint, math.nan) if isinstance(open_width, Mapping) else open_width
+        closed = closed_width.get(joint, math.nan) if isinstance(closed_width, Mapping) else closed_width
+        if abs(opened - closed) <= position_tolerance:
+            raise ValueError(
+                f"open_width {opened} and closed_width {closed} are within position_tolerance {position_tolerance}"
+                f"{f' for {joint!r}' if joint else ''}: a closed gripper could not be told from an open one"
+            )
