@@ -1,0 +1,255 @@
+"""The checker's memory: every array the kernels touch, planned once. Torch owns it, Warp views it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from simulo.collision.kernels.types import Findings, Grid, Payloads, Poses, Primitives, Query, Regions, Robot, pose7
+from simulo.collision.kernels.verdict import Verdicts
+from simulo.collision.model import CollisionModel
+
+# Rows of the verdict's int32 block; `distance` holds float32 bits.
+VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown")
+# Entries of the settings tensor.
+COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, NUM_SLOTS, ASK_WORLD, NUM_SETTINGS = range(8)
+
+
+def view(tensor: torch.Tensor, dtype: Any = None) -> Any:
+    """A Warp array over a torch tensor's memory."""
+    return wp.from_torch(tensor, dtype=dtype) if dtype is not None else wp.from_torch(tensor)
+
+
+def unit_poses(*shape: int, device: torch.device) -> torch.Tensor:
+    """Poses (*shape, 7) at the origin: position [m], wxyz."""
+    return torch.tensor([0.0, 0, 0, 1, 0, 0, 0], device=device).repeat(*shape, 1)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the memory is planned for."""
+
+    num_envs: int
+    horizon: int
+    payloads_per_gripper: int
+    max_primitives: int
+
+    @property
+    def num_configurations(self) -> int:
+        return self.num_envs * self.horizon
+
+
+@dataclass(frozen=True)
+class QueryBuffers:
+    """Torch side of `kernels.types.Query`, and of the verdicts. Fields have its shapes."""
+
+    settings: torch.Tensor
+    env: torch.Tensor
+    q: torch.Tensor
+    base_pose: torch.Tensor
+    measured: torch.Tensor
+    measured_active: torch.Tensor
+    map_status: torch.Tensor
+    margins: torch.Tensor
+    pairs: torch.Tensor
+    bodies: torch.Tensor
+    slots: torch.Tensor
+    expected_pairs: torch.Tensor
+    verdicts: torch.Tensor
+
+    @staticmethod
+    def plan(model: CollisionModel, sizes: Sizes, device: torch.device) -> QueryBuffers:
+        n, hands = sizes.num_envs, len(model.grippers)
+        on = {"device": device}
+        return QueryBuffers(
+            settings=torch.zeros(NUM_SETTINGS, dtype=torch.int32, **on),
+            env=torch.arange(n, dtype=torch.int32, **on),
+            q=torch.zeros(sizes.num_configurations, model.num_joints, **on),
+            base_pose=unit_poses(n, device=device),
+            # A column more than there are hands, so that no array is ever empty.
+            measured=torch.zeros(n, hands + 1, **on),
+            measured_active=torch.zeros(n, hands + 1, dtype=torch.uint8, **on),
+            map_status=torch.zeros(n, dtype=torch.int8, **on),
+            margins=torch.zeros(2, **on),
+            pairs=torch.zeros(len(model.pair_arrays.pair), dtype=torch.int32, **on),
+            bodies=torch.zeros(len(model.bodies.body), dtype=torch.int32, **on),
+            slots=torch.zeros(hands * sizes.payloads_per_gripper + 1, dtype=torch.int32, **on),
+            expected_pairs=torch.zeros(2 << hands, dtype=torch.int32, **on),
+            verdicts=torch.zeros(len(VERDICT_ROWS), n, dtype=torch.int32, **on),
+        )
+
+    def as_query(self) -> Query:
+        out = Query()
+        out.count = view(self.settings[COUNT : COUNT + 1])
+        out.rows = view(self.settings[ROWS : ROWS + 1])
+        out.distances = view(self.settings[DISTANCES : DISTANCES + 1])
+        out.num_asked = view(self.settings[NUM_PAIRS : ASK_WORLD + 1])
+        out.env, out.q = view(self.env), view(self.q)
+        out.base_pose = view(self.base_pose, pose7)
+        out.measured, out.measured_active = view(self.measured), view(self.measured_active)
+        out.map_status, out.margins = view(self.map_status), view(self.margins)
+        out.pairs, out.bodies, out.slots = view(self.pairs), view(self.bodies), view(self.slots)
+        return out
+
+    def as_verdicts(self) -> Verdicts:
+        out = Verdicts()
+        for i, name in enumerate(VERDICT_ROWS):
+            row = self.verdicts[i]
+            setattr(out, name, view(row.view(torch.float32) if name == "distance" else row))
+        return out
+
+
+def upload_robot(model: CollisionModel, device: str) -> Robot:
+    def array(values: np.ndarray, dtype: Any) -> Any:
+        return wp.array(values, dtype=dtype, device=device)
+
+    edges, bodies, pairs = model.edges, model.bodies, model.pair_arrays
+    out = Robot()
+    out.edge_ends = array(edges.ends, wp.vec4i)
+    out.edge_relation = array(edges.relation, wp.vec2f)
+    out.edge_still = array(edges.still, wp.mat33f)
+    out.edge_cos = array(edges.cos, wp.mat33f)
+    out.edge_sin = array(edges.sin, wp.mat33f)
+    out.edge_origin = array(edges.origin, wp.vec3f)
+    out.edge_slide = array(edges.slide, wp.vec3f)
+    out.body = array(bodies.body, wp.vec4i)
+    out.body_gate = array(bodies.gate, wp.int32)
+    out.body_rotation = array(bodies.rotation, wp.mat33f)
+    out.body_origin = array(bodies.origin, wp.vec3f)
+    out.piece_shape = array(bodies.piece_shape, wp.int32)
+    out.piece_rotation = array(bodies.piece_rotation, wp.mat33f)
+    out.piece_origin = array(bodies.piece_origin, wp.vec3f)
+    out.pair = array(pairs.pair, wp.vec3i)
+    out.pair_reach = array(pairs.reach, wp.float32)
+    out.link_of = array(model.posed_links, wp.int32)
+    return out
+
+
+def plan_poses(model: CollisionModel, sizes: Sizes, device: str) -> Poses:
+    m, links, bodies = sizes.num_configurations, len(model.posed_links), len(model.bodies.body)
+    out = Poses()
+    out.finite = wp.zeros(m, dtype=wp.int32, device=device)
+    out.active = wp.zeros(m, dtype=wp.int32, device=device)
+    out.base = wp.zeros(m, dtype=wp.mat33f, device=device)
+    out.link_rotation = wp.zeros((m, links), dtype=wp.mat33f, device=device)
+    out.link_position = wp.zeros((m, links), dtype=wp.vec3f, device=device)
+    out.hull_rotation = wp.zeros((m, bodies), dtype=wp.mat33f, device=device)
+    out.hull_position = wp.zeros((m, bodies), dtype=wp.vec3f, device=device)
+    return out
+
+
+def plan_findings(sizes: Sizes, device: str) -> Findings:
+    out = Findings()
+    for name in ("hit", "party_a", "party_b", "exact", "cleared", "asked", "capped", "unknown"):
+        setattr(out, name, wp.zeros(sizes.num_configurations, dtype=wp.int32, device=device))
+    out.lower = wp.zeros(sizes.num_configurations, dtype=wp.float32, device=device)
+    return out
+
+
+@dataclass(frozen=True)
+class WorldBuffers:
+    """Torch side of the primitives, payloads and regions; fields as in `kernels.types`, regions' prefixed region_."""
+
+    primitive_shape: torch.Tensor
+    primitive_pose: torch.Tensor
+    primitive_count: torch.Tensor
+    payload_gripper: torch.Tensor
+    payload_shape: torch.Tensor
+    payload_link: torch.Tensor
+    payload_pose: torch.Tensor
+    payload_touch: torch.Tensor
+    region_active: torch.Tensor
+    region_pose: torch.Tensor
+    region_half: torch.Tensor
+    region_primitive: torch.Tensor
+    body_region: torch.Tensor
+
+    @staticmethod
+    def plan(model: CollisionModel, sizes: Sizes, device: torch.device) -> WorldBuffers:
+        n, k, hands = sizes.num_envs, sizes.max_primitives, len(model.grippers)
+        per_hand = sizes.payloads_per_gripper
+        slots = max(hands * per_hand, 1)  # never empty: see QueryBuffers
+        regions = hands + slots
+        on = {"device": device}
+        contact = {link: g for g, gripper in enumerate(model.grippers) for link in gripper.contact_links}
+        body_region = [contact.get(model.link_names[link], -1) for link in model.bodies.link]
+        return WorldBuffers(
+            primitive_shape=torch.full((n, k), -1, dtype=torch.int32, **on),
+            primitive_pose=unit_poses(n, k, device=device),
+            primitive_count=torch.zeros(1, dtype=torch.int32, **on),
+            payload_gripper=torch.arange(slots, dtype=torch.int32, **on) // max(per_hand, 1),
+            payload_shape=torch.full((n, slots), -1, dtype=torch.int32, **on),
+            payload_link=torch.zeros(n, slots, dtype=torch.int32, **on),
+            payload_pose=unit_poses(n, slots, device=device),
+            payload_touch=torch.zeros(n, slots, len(model.link_names), dtype=torch.uint8, **on),
+            region_active=torch.zeros(n, regions, dtype=torch.uint8, **on),
+            region_pose=unit_poses(n, regions, device=device),
+            region_half=torch.zeros(n, regions, 3, **on),
+            region_primitive=torch.full((n, regions), -1, dtype=torch.int32, **on),
+            body_region=torch.tensor(body_region, dtype=torch.int32, **on),
+        )
+
+    def as_primitives(self) -> Primitives:
+        out = Primitives()
+        out.shape, out.count = view(self.primitive_shape), view(self.primitive_count)
+        out.pose = view(self.primitive_pose, pose7)
+        return out
+
+    def as_payloads(self, num_hands: int) -> Payloads:
+        out = Payloads()
+        out.slot_gripper, out.first_region = view(self.payload_gripper), num_hands
+        out.shape, out.link = view(self.payload_shape), view(self.payload_link)
+        out.pose = view(self.payload_pose, pose7)
+        out.touch = view(self.payload_touch)
+        return out
+
+    def as_regions(self) -> Regions:
+        out = Regions()
+        out.active, out.primitive = view(self.region_active), view(self.region_primitive)
+        out.pose = view(self.region_pose, pose7)
+        out.half = view(self.region_half, wp.vec3f)
+        out.body_region = view(self.body_region)
+        return out
+
+
+@dataclass(frozen=True)
+class GridBuffers:
+    """Torch side of the map, planned anew whenever its brick counts change."""
+
+    brick_counts: tuple[int, int, int]
+    bricks: torch.Tensor
+    unknown: torch.Tensor
+    flags: torch.Tensor
+    counts: torch.Tensor
+    cell: torch.Tensor
+    pose: torch.Tensor
+
+    @staticmethod
+    def plan(num_envs: int, brick_counts: tuple[int, int, int], with_unknown: bool, device: torch.device) -> GridBuffers:
+        on, words = {"device": device}, int(np.prod(brick_counts))
+        return GridBuffers(
+            brick_counts=brick_counts,
+            bricks=torch.zeros(num_envs, words, dtype=torch.int64, **on),
+            unknown=torch.zeros(num_envs, words if with_unknown else 1, dtype=torch.int64, **on),
+            flags=torch.zeros(2, dtype=torch.int32, **on),  # present, has_unknown
+            counts=torch.tensor([brick_counts], dtype=torch.int32, **on),
+            cell=torch.ones(1, 2, **on),
+            pose=unit_poses(num_envs, device=device),
+        )
+
+    @property
+    def planned_unknown(self) -> bool:
+        return self.unknown.shape == self.bricks.shape
+
+    def as_grid(self, cell_shape: int) -> Grid:
+        out = Grid()
+        out.present, out.has_unknown = view(self.flags[0:1]), view(self.flags[1:2])
+        out.bricks, out.unknown = view(self.bricks, wp.uint64), view(self.unknown, wp.uint64)
+        out.counts, out.cell = view(self.counts, wp.vec3i), view(self.cell, wp.vec2f)
+        out.pose = view(self.pose, pose7)
+        out.cell_shape = cell_shape
+        return out

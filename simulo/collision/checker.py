@@ -1,0 +1,448 @@
+"""`CollisionChecker`: batched, certified, fail-closed answers for robot configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import warp as wp
+
+from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
+from simulo.collision.kinds import Kind
+from simulo.collision.launches import CELL_SLOT, Launches
+from simulo.collision.library import ShapeLibrary
+from simulo.collision.model import CollisionModel
+from simulo.collision.parties import PartyCodes
+from simulo.collision.selection import Selection, select
+from simulo.collision.selftest import self_test
+from simulo.collision.shapes import ConvexShape
+from simulo.collision.world import Payload, Primitives, VoxelGrid
+from simulo.device import resolve_device
+from simulo.errors import CollisionModelError
+from simulo.indexing import EnvIds, resolve_env_ids
+
+
+@dataclass(frozen=True)
+class RawVerdict:
+    """One answer per checked environment, shape (K,) each; a snapshot that later checks do not touch.
+
+    block, shape (8, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
+    """
+
+    block: torch.Tensor
+
+    @property
+    def clear(self) -> torch.Tensor:
+        """bool: every pair that had to be evaluated was, all finite, and clear of its margin."""
+        return self.block[0] == int(Kind.CLEAR)
+
+    @property
+    def kind(self) -> torch.Tensor:
+        """int8, see `Kind`."""
+        return self.block[0].to(torch.int8)
+
+    @property
+    def row(self) -> torch.Tensor:
+        """int32: row of the chunk that was refused, -1 where clear."""
+        return self.block[1]
+
+    @property
+    def party_a(self) -> torch.Tensor:
+        """int32 party code, see `parties`. -1 where the kind names nobody."""
+        return self.block[2]
+
+    @property
+    def party_b(self) -> torch.Tensor:
+        return self.block[3]
+
+    @property
+    def distance(self) -> torch.Tensor:
+        """float32 [m], signed: a certified lower bound of the distance of the refused pair, or where clear of the
+        least distance. -inf where nothing was measured, +inf where there was nothing to measure."""
+        return self.block[4].view(torch.float32)
+
+    @property
+    def bound(self) -> torch.Tensor:
+        """bool: `distance` is only a bound; where False the true distance lies within 10 um above it."""
+        return self.block[5] != 0
+
+    @property
+    def gjk_capped(self) -> torch.Tensor:
+        """int32: searches that ran out of iterations (their bound was used instead)."""
+        return self.block[6]
+
+    @property
+    def unknown_cells(self) -> torch.Tensor:
+        """int32: cells never seen within reach of the robot's boxes, counted per body and row."""
+        return self.block[7]
+
+
+class CollisionChecker:
+    """Checks up to num_envs environments x horizon rows at once.
+
+    All memory is planned at construction; `check` allocates its result and nothing else. Margins [m]: a pair is
+    refused at a distance of the margin or less. device: "cpu", "cuda:0" or "auto". split_at: how many configurations
+    make the CPU work on two threads. Raises CollisionModelError, naming what does not fit.
+    """
+
+    def __init__(
+        self,
+        model: CollisionModel,
+        num_envs: int,
+        horizon: int = 1,
+        *,
+        device: str | torch.device = "cpu",
+        max_payloads: int = 2,
+        max_primitives: int = 64,
+        self_margin: float = 0.0,
+        world_margin: float = 0.005,
+        split_at: int = 512,
+    ) -> None:
+        if num_envs < 1 or horizon < 1 or max_payloads < 1 or max_primitives < 1:
+            raise CollisionModelError("num_envs, horizon, max_payloads and max_primitives must be at least 1")
+        self.model = model
+        self.device = resolve_device(device)
+        self.sizes = Sizes(num_envs, horizon, max_payloads, max_primitives)
+        self.parties = PartyCodes(model, max_payloads)
+        self._query = QueryBuffers.plan(model, self.sizes, self.device)
+        self._world = WorldBuffers.plan(model, self.sizes, self.device)
+        self._grid = GridBuffers.plan(num_envs, (1, 1, 1), False, self.device)
+        self._payload_slots = self._world.payload_shape.shape[1]
+        self._first_primitive_slot = 1 + num_envs * self._payload_slots
+        slots = self._first_primitive_slot + max_primitives
+        self._library = ShapeLibrary(model.shapes, slots, str(self.device))
+        self._primitives: Primitives | None = None
+        self._primitive_offsets = torch.zeros(0, 3, device=self.device)
+        everything = select(model, max_payloads, None)
+        self._selections: dict[str | None, Selection] = {None: everything}
+        self._settings: tuple[object, ...] = ()
+        self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
+        self._launches = Launches(
+            model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at
+        )
+        self._use(everything)
+        self.set_margins(self_margin, world_margin)
+        self_test(
+            self._launches, self._query, self._world, model, self._library, everything, self._first_primitive_slot
+        )
+        self._launches.record()
+
+    def check(
+        self,
+        q: torch.Tensor,
+        base_pose: torch.Tensor | None = None,
+        measured: torch.Tensor | None = None,
+        measured_active: torch.Tensor | None = None,
+        *,
+        env_ids: EnvIds | None = None,
+        map_status: torch.Tensor | None = None,
+        links: str | None = None,
+        world: bool = True,
+        distances: bool = False,
+    ) -> RawVerdict:
+        """Check configurations; answers are one per entry of q.
+
+        q [rad or m], shape (K, dof) or (K, rows, dof), float32, columns in `model.joint_names` order. K is num_envs,
+        or the length of env_ids, which says whose base, world and payloads each entry meets (repeats are fine).
+        base_pose, shape (num_envs, 7): the robot's base in its environment, identity when left out.
+        measured [rad or m], shape (num_envs, grippers), and measured_active, bool: where active, that hand's fingers
+        are checked at the measured value too. map_status, int8 (num_envs,): `MapStatus`, fresh when left out.
+        links: ask only of one link, or "gripper:<name>". distances: search for the least distance instead of stopping
+        at a bound above the margin.
+        """
+        configurations = self._as_rows(q)
+        entries, rows, _dof = configurations.shape
+        ids = self._entry_ids(entries, env_ids)
+        self._put_env_inputs(base_pose, measured, measured_active, map_status)
+        selection = self._selection(links)
+        self._use(selection)
+        room = min(self.sizes.num_envs, self.sizes.num_configurations // rows)
+        if room == 0:
+            raise CollisionModelError(
+                f"q has {rows} rows, and this checker was planned for {self.sizes.num_configurations} configurations "
+                f"in all; construct it with horizon >= {rows}"
+            )
+        blocks = [
+            self._run(configurations[k : k + room], ids[k : k + room] if ids is not None else None, world, distances)
+            for k in range(0, entries, room)
+        ]
+        return RawVerdict(blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1))
+
+    def set_margins(self, self_margin: float, world_margin: float) -> None:
+        """Margins [m] of the robot against itself and its payloads, and of both against the world."""
+        if not (np.isfinite([self_margin, world_margin]).all() and min(self_margin, world_margin) >= 0.0):
+            raise CollisionModelError(f"margins must be finite and >= 0 m, got {self_margin!r} and {world_margin!r}")
+        self._query.margins.copy_(torch.tensor([self_margin, world_margin]))
+
+    def set_voxels(self, grid: VoxelGrid) -> None:
+        """Use this map from now on, a copy of it. A map of other brick counts plans its memory anew."""
+        if grid.num_envs != self.sizes.num_envs:
+            raise CollisionModelError(f"the map has {grid.num_envs} environments, this checker {self.sizes.num_envs}")
+        planned = self._grid
+        if planned.brick_counts != grid.brick_counts or (grid.has_unknown and not planned.planned_unknown):
+            planned = GridBuffers.plan(self.sizes.num_envs, grid.brick_counts, grid.has_unknown, self.device)
+            self._grid = planned
+            self._launches.use_grid(planned)
+            self._launches.record()
+        planned.bricks.copy_(grid.bricks.reshape(planned.bricks.shape))
+        if grid.has_unknown:
+            planned.unknown.copy_(grid.unknown.reshape(planned.unknown.shape))
+        planned.pose[:, :3] = grid.position
+        planned.pose[:, 3:] = grid.orientation_wxyz
+        planned.cell.copy_(torch.tensor([[grid.cell, 0.5 * grid.cell]]))
+        planned.flags.copy_(torch.tensor([1, int(grid.has_unknown)], dtype=torch.int32))
+        self._library.put(CELL_SLOT, ConvexShape.box((grid.cell,) * 3), "the map's cell")
+
+    def clear_voxels(self) -> None:
+        """Check against no map."""
+        self._grid.flags.zero_()
+
+    def set_primitives(self, primitives: Primitives) -> None:
+        """Check against these primitives from now on; later poses come through `move_primitives`."""
+        count = len(primitives.names)
+        if count > self.sizes.max_primitives:
+            raise CollisionModelError(
+                f"{count} primitives, and this checker was planned for max_primitives={self.sizes.max_primitives}"
+            )
+        if primitives.pose.shape[0] != self.sizes.num_envs:
+            raise CollisionModelError(
+                f"the primitives have {primitives.pose.shape[0]} environments, this checker {self.sizes.num_envs}"
+            )
+        offsets = np.zeros((count, 3), np.float32)
+        for k, (name, shape) in enumerate(zip(primitives.names, primitives.shapes, strict=True)):
+            offsets[k] = self._library.put(self._first_primitive_slot + k, shape, f"primitive {name!r}").offset
+        self._primitives = primitives
+        self._primitive_offsets = torch.from_numpy(offsets).to(self.device)
+        self._world.primitive_count.fill_(count)
+        self.move_primitives(primitives.pose, primitives.valid)
+
+    def move_primitives(self, pose: torch.Tensor, valid: torch.Tensor) -> None:
+        """New poses (num_envs, K, 7) of the primitives in use, and where each exists (num_envs, K)."""
+        count = len(self._primitive_offsets)
+        self._refuse_shape("pose", pose, (self.sizes.num_envs, count, 7), torch.float32)
+        self._refuse_shape("valid", valid, (self.sizes.num_envs, count), torch.bool)
+        self._world.primitive_pose[:, :count] = _moved(pose, self._primitive_offsets)
+        first = self._library.shape_index(self._first_primitive_slot)
+        slots = torch.arange(first, first + count, dtype=torch.int32, device=self.device)
+        self._world.primitive_shape[:, :count] = torch.where(valid, slots, -1)
+
+    def primitive_index(self, name: str) -> int:
+        """Which primitive carries a name; its party code is parties.first_primitive more."""
+        names = () if self._primitives is None else self._primitives.names
+        if name not in names:
+            raise CollisionModelError(f"no primitive {name!r} in the world; there are: {', '.join(names) or 'none'}")
+        return names.index(name)
+
+    def attach(self, payload: Payload, env_ids: EnvIds | None = None) -> None:
+        """Put a payload into a hand of some environments, in the stead of what its slot held."""
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs)
+        slot = self._payload_slot(payload.gripper, payload.slot)
+        self._refuse_shape("Payload.pose", payload.pose, (len(ids), 7), torch.float32)
+        gripper = self.model.grippers[self.model.gripper_index(payload.gripper)]
+        link = self.model.link_index(payload.link if payload.link is not None else gripper.hand_link)
+        may_touch = {*gripper.contact_links, *self.model.touch_links, *payload.touch_links, self.model.link_names[link]}
+        touch = torch.zeros(len(self.model.link_names), dtype=torch.uint8)
+        touch[[self.model.link_index(name) for name in may_touch]] = 1
+        for env in ids.tolist():
+            place = 1 + env * self._payload_slots + slot
+            packed = self._library.put(place, payload.shape, f"payload of gripper {payload.gripper!r}")
+            self._world.payload_shape[env, slot] = self._library.shape_index(place)
+            offset = torch.from_numpy(packed.offset).to(self.device)
+            self._world.payload_pose[env, slot] = _moved(payload.pose[ids == env][-1], offset)
+        self._world.payload_link[ids, slot] = link
+        self._world.payload_touch[ids, slot] = touch.to(self.device)
+
+    def detach(self, gripper: str, slot: int = 0, env_ids: EnvIds | None = None) -> None:
+        """Empty a hand's payload slot in some environments."""
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs)
+        self._world.payload_shape[ids, self._payload_slot(gripper, slot)] = -1
+
+    def held(self, gripper: str, slot: int = 0) -> torch.Tensor:
+        """bool (num_envs,): where the slot holds a payload."""
+        return self._world.payload_shape[:, self._payload_slot(gripper, slot)] >= 0
+
+    def set_grasp_region(
+        self,
+        gripper: str,
+        pose: torch.Tensor,
+        size: torch.Tensor,
+        env_ids: EnvIds | None = None,
+        primitive: str | None = None,
+    ) -> None:
+        """Exempt a hand's grasp contact links from cells whose centre lies in a box, from primitives wholly in it and
+        from the named one. pose, shape (M, 7): the box's centre in the env frame; size [m], shape (M, 3): full edges."""
+        self._set_region(self.model.gripper_index(gripper), pose, size, env_ids, primitive)
+
+    def clear_grasp_region(self, gripper: str, env_ids: EnvIds | None = None) -> None:
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs)
+        self._world.region_active[ids, self.model.gripper_index(gripper)] = 0
+
+    def set_support_region(
+        self,
+        gripper: str,
+        slot: int,
+        pose: torch.Tensor,
+        size: torch.Tensor,
+        env_ids: EnvIds | None = None,
+        primitive: str | None = None,
+    ) -> None:
+        """As set_grasp_region, exempting one payload and nothing else."""
+        region = len(self.model.grippers) + self._payload_slot(gripper, slot)
+        self._set_region(region, pose, size, env_ids, primitive)
+
+    def clear_support_region(self, gripper: str, slot: int = 0, env_ids: EnvIds | None = None) -> None:
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs)
+        self._world.region_active[ids, len(self.model.grippers) + self._payload_slot(gripper, slot)] = 0
+
+    def link_poses(self) -> torch.Tensor:
+        """Link poses of the last check in the base frame, homogeneous float32 (num_configurations, L, 4, 4); rows
+        that were not checked, or not finite, hold what was there before."""
+        links = len(self.model.link_names)
+        out = torch.zeros(self.sizes.num_configurations, links, 4, 4, device=self.device)
+        out[..., :3, :3] = wp.to_torch(self._launches.poses.link_rotation)[:, :links]
+        out[..., :3, 3] = wp.to_torch(self._launches.poses.link_position)[:, :links]
+        out[..., 3, 3] = 1.0
+        return out
+
+    def describe(self, verdict: RawVerdict, entry: int) -> str:
+        """The two parties of an entry by name."""
+        names = () if self._primitives is None else self._primitives.names
+        codes = (int(verdict.party_a[entry]), int(verdict.party_b[entry]))
+        return " against ".join(self.parties.name(code, names, self._grid.brick_counts) for code in codes)
+
+    # How a call reaches the kernels.
+
+    def _run(
+        self, configurations: torch.Tensor, ids: torch.Tensor | None, world: bool, distances: bool
+    ) -> torch.Tensor:
+        entries, rows, dof = configurations.shape
+        query = self._query
+        query.q[: entries * rows].copy_(configurations.reshape(entries * rows, dof))
+        if ids is not None:
+            query.env[:entries].copy_(ids)
+            self._defaulted.discard("env_ids")
+        elif "env_ids" not in self._defaulted:
+            query.env.copy_(torch.arange(self.sizes.num_envs))
+            self._defaulted.add("env_ids")
+        asked = self._asked
+        settings = (
+            entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0,
+            len(asked.slots), int(world),
+        )  # fmt: skip
+        if settings != self._settings:
+            query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
+            self._settings = settings
+        query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
+        self._launches.run()
+        return query.verdicts[:, :entries].clone()
+
+    def _as_rows(self, q: torch.Tensor) -> torch.Tensor:
+        dof = self.model.num_joints
+        if not isinstance(q, torch.Tensor) or q.dtype != torch.float32 or q.device != self.device:
+            got = f"{q.dtype} on {q.device}" if isinstance(q, torch.Tensor) else type(q).__name__
+            raise CollisionModelError(f"q must be a float32 tensor on {self.device}, got {got}")
+        if q.dim() not in (2, 3) or q.shape[-1] != dof or 0 in q.shape:
+            raise CollisionModelError(
+                f"q must be (K, {dof}) or (K, rows, {dof}), K >= 1, columns {', '.join(self.model.joint_names)}; "
+                f"got {tuple(q.shape)}"
+            )
+        return q if q.dim() == 3 else q.unsqueeze(1)
+
+    def _entry_ids(self, entries: int, env_ids: EnvIds | None) -> torch.Tensor | None:
+        if env_ids is None:
+            if entries != self.sizes.num_envs:
+                raise CollisionModelError(
+                    f"q has {entries} entries and this checker {self.sizes.num_envs} environments; "
+                    "pass env_ids, one per entry"
+                )
+            return None
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs, self.device)
+        if len(ids) != entries:
+            raise CollisionModelError(f"q has {entries} entries, env_ids {len(ids)}; there must be one id per entry")
+        return ids
+
+    def _put_env_inputs(
+        self,
+        base_pose: torch.Tensor | None,
+        measured: torch.Tensor | None,
+        measured_active: torch.Tensor | None,
+        map_status: torch.Tensor | None,
+    ) -> None:
+        n, hands, query = self.sizes.num_envs, len(self.model.grippers), self._query
+        if (measured is None) != (measured_active is None):
+            raise CollisionModelError("measured and measured_active belong together; pass both or neither")
+        self._put("base_pose", base_pose, query.base_pose, (n, 7), torch.float32, [0.0, 0, 0, 1, 0, 0, 0])
+        self._put("measured", measured, query.measured[:, :hands], (n, hands), torch.float32, 0.0)
+        self._put("measured_active", measured_active, query.measured_active[:, :hands], (n, hands), torch.bool, 0)
+        self._put("map_status", map_status, query.map_status, (n,), torch.int8, 0)
+
+    def _put(
+        self,
+        name: str,
+        values: torch.Tensor | None,
+        target: torch.Tensor,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        default: float | list[float],
+    ) -> None:
+        """Copy an input into its place, or its default when the last call did not leave it there."""
+        if values is not None:
+            self._refuse_shape(name, values, shape, dtype)
+            target.copy_(values)
+            self._defaulted.discard(name)
+        elif name not in self._defaulted:
+            target.copy_(torch.tensor(default, dtype=target.dtype).expand(target.shape))
+            self._defaulted.add(name)
+
+    def _refuse_shape(self, name: str, values: object, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        if not isinstance(values, torch.Tensor):
+            raise CollisionModelError(f"{name} must be a {dtype} tensor of shape {shape}, got {type(values).__name__}")
+        if values.shape != shape or values.dtype != dtype or values.device != self.device:
+            raise CollisionModelError(
+                f"{name} must be {dtype} of shape {shape} on {self.device}, "
+                f"got {values.dtype} of shape {tuple(values.shape)} on {values.device}"
+            )
+
+    def _selection(self, links: str | None) -> Selection:
+        if links not in self._selections:
+            self._selections[links] = select(self.model, self.sizes.payloads_per_gripper, links)
+        return self._selections[links]
+
+    def _use(self, selection: Selection) -> None:
+        if getattr(self, "_asked", None) is selection:
+            return
+        query = self._query
+        query.pairs[: len(selection.pairs)].copy_(selection.pairs)
+        query.bodies[: len(selection.bodies)].copy_(selection.bodies)
+        query.slots[: len(selection.slots)].copy_(selection.slots)
+        query.expected_pairs.copy_(selection.expected_pairs)
+        self._asked = selection
+
+    def _payload_slot(self, gripper: str, slot: int) -> int:
+        per_hand = self.sizes.payloads_per_gripper
+        if not 0 <= slot < per_hand:
+            raise CollisionModelError(f"payload slot {slot} is outside [0, {per_hand}) (max_payloads={per_hand})")
+        return self.model.gripper_index(gripper) * per_hand + slot
+
+    def _set_region(
+        self, region: int, pose: torch.Tensor, size: torch.Tensor, env_ids: EnvIds | None, primitive: str | None
+    ) -> None:
+        ids = resolve_env_ids(env_ids, self.sizes.num_envs)
+        self._refuse_shape("pose", pose, (len(ids), 7), torch.float32)
+        self._refuse_shape("size", size, (len(ids), 3), torch.float32)
+        index = -1 if primitive is None else self.primitive_index(primitive)
+        self._world.region_pose[ids, region] = pose
+        self._world.region_half[ids, region] = 0.5 * size
+        self._world.region_primitive[ids, region] = index
+        self._world.region_active[ids, region] = 1
+
+
+def _moved(pose: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+    """Poses (..., 7) of the packed frames, whose origin lies at `offset` [m], shape (..., 3), in the posed ones."""
+    unit = pose[..., 3:] / pose[..., 3:].norm(dim=-1, keepdim=True)
+    w, xyz = unit[..., :1], unit[..., 1:]
+    shift = offset.expand(xyz.shape)
+    turn = 2.0 * torch.linalg.cross(xyz, shift)
+    turned = shift + w * turn + torch.linalg.cross(xyz, turn)
+    return torch.cat([pose[..., :3] + turned, pose[..., 3:]], dim=-1)

@@ -1,0 +1,287 @@
+"""Certified distances between two convex shapes.
+
+The search is GJK (Gilbert, Johnson, Keerthi 1988) on the difference D = A - B of the vertex sets, in A's frame, with
+the closest point of a simplex found by its Voronoi regions (Ericson 2004, chapter 5). What is promised does not
+depend on the search going well: for any direction v, min over D of v.x / |v| is a lower bound of the distance, and
+that minimum is one support call. The point v itself lies in D, so |v| is an upper bound. The search only narrows the
+two; rounding of the supports (0.25 um at most, see tests/collision/test_convex.py) is covered by SLACK, which callers
+take off every lower bound.
+
+Signs: distances are positive apart, negative inside. Degenerate simplices (repeated, collinear or coplanar points)
+are branches: a face without area is represented by its edges, a tetrahedron without volume by its faces.
+"""
+
+import warp as wp
+
+from simulo.collision.kernels.shapes import BOX, Shapes, support
+
+SLACK = wp.constant(wp.float32(5.0e-6))  # m: 20 times the measured float32 error of kinematics and supports together
+TOLERANCE = wp.constant(wp.float32(2.5e-6))  # m: upper minus lower bound at which a distance counts as found
+TOUCHING = wp.constant(wp.float32(1.0e-6))  # m: closer than this the direction of v is rounding noise
+MAX_ITERATIONS = wp.constant(32)
+FAR = wp.constant(wp.float32(1.0e30))
+
+CONVERGED = wp.constant(0)  # upper - lower <= TOLERANCE
+ABOVE = wp.constant(1)  # the lower bound passed stop_above
+OVERLAP = wp.constant(2)  # the vertex hulls meet: lower is 0
+STALLED = wp.constant(3)  # float32 cannot narrow it further: lower is a bound
+CAPPED = wp.constant(4)  # MAX_ITERATIONS: lower is a bound
+
+
+@wp.struct
+class Simplex:
+    """The points of a simplex that carry its closest point v to the origin [m]. size 4: it holds the origin."""
+
+    a: wp.vec3f
+    b: wp.vec3f
+    c: wp.vec3f
+    d: wp.vec3f
+    size: wp.int32
+    v: wp.vec3f
+
+
+@wp.struct
+class Distance:
+    """lower, upper [m]: bounds of the distance of the vertex hulls. status: why the search ended."""
+
+    lower: wp.float32
+    upper: wp.float32
+    status: wp.int32
+
+
+@wp.func
+def on_point(a: wp.vec3f) -> Simplex:
+    s = Simplex()
+    s.a = a
+    s.size = 1
+    s.v = a
+    return s
+
+
+@wp.func
+def on_segment(a: wp.vec3f, b: wp.vec3f) -> Simplex:
+    ab = b - a
+    along = -wp.dot(a, ab)
+    length = wp.dot(ab, ab)
+    if along <= 0.0:
+        return on_point(a)
+    if along >= length:
+        return on_point(b)
+    s = Simplex()
+    s.a = a
+    s.b = b
+    s.size = 2
+    s.v = a + ab * (along / length)
+    return s
+
+
+@wp.func
+def nearer(s: Simplex, t: Simplex) -> Simplex:
+    if wp.dot(t.v, t.v) < wp.dot(s.v, s.v):
+        return t
+    return s
+
+
+@wp.func
+def on_triangle(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f) -> Simplex:
+    ab = b - a
+    ac = c - a
+    n = wp.cross(ab, ac)
+    area = wp.dot(n, n)
+    # sin(angle at a)^2 of the triangle: below 1e-10 the normal is noise, and the edges say as much as the face.
+    if area <= 1.0e-10 * wp.dot(ab, ab) * wp.dot(ac, ac):
+        return nearer(nearer(on_segment(a, b), on_segment(a, c)), on_segment(b, c))
+    ca = wp.dot(wp.cross(c, a), n)
+    bc = wp.dot(wp.cross(b, c), n)
+    aa = wp.dot(wp.cross(a, b), n)
+    if ca > 0.0 and bc > 0.0 and aa > 0.0:
+        s = Simplex()
+        s.a = a
+        s.b = b
+        s.c = c
+        s.size = 3
+        s.v = n * (wp.dot(a, n) / area)
+        return s
+    # Outside: the closest point lies on an edge whose outer side the origin is on.
+    s = on_point(a)
+    if aa <= 0.0:
+        s = nearer(s, on_segment(a, b))
+    if ca <= 0.0:
+        s = nearer(s, on_segment(a, c))
+    if bc <= 0.0:
+        s = nearer(s, on_segment(b, c))
+    return s
+
+
+@wp.func
+def beyond(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f, d: wp.vec3f) -> wp.bool:
+    """Whether the origin and d lie on different sides of the plane abc, or the two sides cannot be told apart."""
+    n = wp.cross(b - a, c - a)
+    origin = -wp.dot(a, n)
+    ad = d - a
+    height = wp.dot(ad, n)
+    if height * height <= 1.0e-10 * wp.dot(n, n) * wp.dot(ad, ad):
+        return True
+    return origin * height <= 0.0
+
+
+@wp.func
+def on_tetrahedron(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f, d: wp.vec3f) -> Simplex:
+    s = Simplex()
+    s.size = 4
+    s.a = a
+    s.b = b
+    s.c = c
+    s.d = d
+    s.v = wp.vec3f(FAR, FAR, FAR)
+    outside = bool(False)
+    if beyond(a, b, c, d):
+        outside = True
+        s = nearer(s, on_triangle(a, b, c))
+    if beyond(a, b, d, c):
+        outside = True
+        s = nearer(s, on_triangle(a, b, d))
+    if beyond(a, c, d, b):
+        outside = True
+        s = nearer(s, on_triangle(a, c, d))
+    if beyond(b, c, d, a):
+        outside = True
+        s = nearer(s, on_triangle(b, c, d))
+    if not outside:
+        s.v = wp.vec3f(0.0, 0.0, 0.0)
+    return s
+
+
+@wp.func
+def extend(s: Simplex, w: wp.vec3f) -> Simplex:
+    if s.size == 0:
+        return on_point(w)
+    if s.size == 1:
+        return on_segment(w, s.a)
+    if s.size == 2:
+        return on_triangle(w, s.a, s.b)
+    return on_tetrahedron(w, s.a, s.b, s.c)
+
+
+@wp.func
+def holds(s: Simplex, w: wp.vec3f) -> wp.bool:
+    return (
+        (s.size >= 1 and s.a == w) or (s.size >= 2 and s.b == w) or (s.size >= 3 and s.c == w)
+    )
+
+
+@wp.func
+def core_distance(
+    shapes: Shapes,
+    a: wp.int32,
+    b: wp.int32,
+    rotation: wp.mat33f,
+    position: wp.vec3f,
+    stop_above: wp.float32,
+) -> Distance:
+    """Distance of the vertex hulls of shapes a and b; rotation, position [m] take b's frame to a's.
+
+    The search ends early when the lower bound passes stop_above.
+    """
+    out = Distance()
+    out.lower = -FAR
+    out.upper = FAR
+    out.status = CAPPED
+    s = Simplex()
+    s.size = 0
+    s.v = -position
+    if wp.dot(position, position) == 0.0:
+        s.v = wp.vec3f(1.0, 0.0, 0.0)
+    for _i in range(MAX_ITERATIONS):
+        v = s.v
+        length = wp.length(v)
+        w = support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
+        out.lower = wp.max(out.lower, wp.dot(v, w) / length)
+        if out.lower > stop_above:
+            out.status = ABOVE
+            return out
+        if out.upper - out.lower <= TOLERANCE:
+            out.status = CONVERGED
+            return out
+        if holds(s, w):
+            out.status = STALLED
+            return out
+        s = extend(s, w)
+        if s.size == 4 or wp.dot(s.v, s.v) <= TOUCHING * TOUCHING:
+            out.lower = 0.0
+            out.upper = 0.0
+            out.status = OVERLAP
+            return out
+        upper = wp.length(s.v)
+        if upper >= out.upper:
+            out.status = STALLED
+            return out
+        out.upper = upper
+    return out
+
+
+@wp.func
+def overlap_along(
+    shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, d: wp.vec3f
+) -> wp.float32:
+    """How far b must move along the unit direction d to leave a: an upper bound of the penetration depth [m]."""
+    end = wp.dot(support(shapes, a, d), d)
+    start = wp.dot(rotation * support(shapes, b, -(d * rotation)) + position, d)
+    return end - start
+
+
+@wp.func
+def overlap_both_ways(
+    shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, d: wp.vec3f
+) -> wp.float32:
+    forward = overlap_along(shapes, a, b, rotation, position, d)
+    return wp.min(forward, overlap_along(shapes, a, b, rotation, position, -d))
+
+
+@wp.func
+def core_depth(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f) -> wp.vec2f:
+    """Upper bound [m] of the penetration depth of two overlapping vertex hulls, and 1.0 where it is the depth itself.
+
+    The least overlap over the faces of both bounding boxes and the line of centres; for two boxes the nine edge
+    pairs too, which makes it exact (separating axes of boxes: Gottschalk 1996).
+    """
+    depth = float(FAR)
+    for i in range(3):
+        axis = wp.vec3f(wp.where(i == 0, 1.0, 0.0), wp.where(i == 1, 1.0, 0.0), wp.where(i == 2, 1.0, 0.0))
+        depth = wp.min(depth, overlap_both_ways(shapes, a, b, rotation, position, axis))
+        depth = wp.min(depth, overlap_both_ways(shapes, a, b, rotation, position, rotation * axis))
+    length = wp.length(position)
+    if length > TOUCHING:
+        depth = wp.min(depth, overlap_along(shapes, a, b, rotation, position, position / length))
+    exact = float(0.0)
+    if shapes.header[a][0] == BOX and shapes.header[b][0] == BOX:
+        exact = 1.0
+        for i in range(3):
+            for j in range(3):
+                e = wp.vec3f(wp.where(i == 0, 1.0, 0.0), wp.where(i == 1, 1.0, 0.0), wp.where(i == 2, 1.0, 0.0))
+                n = wp.cross(e, wp.vec3f(rotation[0, j], rotation[1, j], rotation[2, j]))
+                size = wp.length(n)
+                if size > 1.0e-3:  # nearer to parallel, the edges' normal is a face normal, tested above
+                    depth = wp.min(depth, overlap_both_ways(shapes, a, b, rotation, position, n / size))
+    return wp.vec2f(depth, exact)
+
+
+@wp.func
+def box_face_gap(
+    half_a: wp.vec3f, half_b: wp.vec3f, rotation: wp.mat33f, position: wp.vec3f
+) -> wp.float32:
+    """Largest gap [m] between two boxes over their six face normals: a lower bound of their distance when positive."""
+    gap = float(-FAR)
+    for i in range(3):
+        reach = half_a[i]
+        for j in range(3):
+            reach += wp.abs(rotation[i, j]) * half_b[j]
+        gap = wp.max(gap, wp.abs(position[i]) - reach)
+    for j in range(3):
+        reach = half_b[j]
+        along = float(0.0)
+        for i in range(3):
+            reach += wp.abs(rotation[i, j]) * half_a[i]
+            along += rotation[i, j] * position[i]
+        gap = wp.max(gap, wp.abs(along) - reach)
+    return gap

@@ -1,0 +1,168 @@
+"""What the kernels read and write: constants of the robot, per-environment inputs, per-configuration state.
+
+Sizes: E edges, L posed links (the robot's, then the measured copies), B bodies (posed links with geometry), Q pieces,
+P pairs, N environments, G grippers, S payload slots, K primitives, M configurations. A configuration is one row of one
+environment's chunk. "base" is the robot's base frame, "env" the environment's.
+
+A gate is a bit mask of grippers: what carries one is evaluated only while all of these are posed at a measured value
+too. Zero means always.
+"""
+
+import warp as wp
+
+# A pose as the API gives it: position [m], then wxyz.
+pose7 = wp.types.vector(length=7, dtype=wp.float32)
+
+
+@wp.struct
+class Robot:
+    """Constants of the robot.
+
+    edge_ends (E): parent link, child link, column of [q | measured] or -1, gate.
+    edge_relation (E): column value -> joint value, multiplier and offset.
+    A child's rotation in its parent is edge_still + edge_cos cos q + edge_sin sin q, its position edge_origin +
+    edge_slide q [m]; both are constant for a fixed edge.
+    body (B): posed link, shape of its hull, first piece, number of pieces. body_gate (B).
+    body_rotation, body_origin [m] (B): the hull's frame in the link.
+    piece_shape, piece_rotation, piece_origin [m] (Q): the piece's frame in the hull's.
+    pair (P): body a, body b, gate. pair_reach [m] (P): sum of the two bounding spheres' radii.
+    link_of (L): the robot's link that a posed link is (itself, or what it copies).
+    """
+
+    edge_ends: wp.array(dtype=wp.vec4i)
+    edge_relation: wp.array(dtype=wp.vec2f)
+    edge_still: wp.array(dtype=wp.mat33f)
+    edge_cos: wp.array(dtype=wp.mat33f)
+    edge_sin: wp.array(dtype=wp.mat33f)
+    edge_origin: wp.array(dtype=wp.vec3f)
+    edge_slide: wp.array(dtype=wp.vec3f)
+    body: wp.array(dtype=wp.vec4i)
+    body_gate: wp.array(dtype=wp.int32)
+    body_rotation: wp.array(dtype=wp.mat33f)
+    body_origin: wp.array(dtype=wp.vec3f)
+    piece_shape: wp.array(dtype=wp.int32)
+    piece_rotation: wp.array(dtype=wp.mat33f)
+    piece_origin: wp.array(dtype=wp.vec3f)
+    pair: wp.array(dtype=wp.vec3i)
+    pair_reach: wp.array(dtype=wp.float32)
+    link_of: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Query:
+    """What is asked, one call at a time.
+
+    count (1): configurations in use. rows (1): rows per environment. env (entries): environment of each entry;
+    configuration m belongs to entry m / rows. q (M, dof) [rad or m].
+    base_pose (N): the base in the env frame. measured (N, G) [rad or m], measured_active (N, G).
+    map_status (N): MapStatus. margins (2) [m]: self, world. distances (1): 1 to search for the least distance.
+    pairs, bodies, slots: indices of what is asked of; num_asked (4): how many of each, then 1 to ask of the world.
+    """
+
+    count: wp.array(dtype=wp.int32)
+    rows: wp.array(dtype=wp.int32)
+    env: wp.array(dtype=wp.int32)
+    q: wp.array2d(dtype=wp.float32)
+    base_pose: wp.array(dtype=pose7)
+    measured: wp.array2d(dtype=wp.float32)
+    measured_active: wp.array2d(dtype=wp.uint8)
+    map_status: wp.array(dtype=wp.int8)
+    margins: wp.array(dtype=wp.float32)
+    distances: wp.array(dtype=wp.int32)
+    pairs: wp.array(dtype=wp.int32)
+    bodies: wp.array(dtype=wp.int32)
+    slots: wp.array(dtype=wp.int32)
+    num_asked: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Poses:
+    """Where everything is, per configuration, in the base frame.
+
+    finite (M): 1 when every input of the configuration is. active (M): bit mask of grippers posed at measured values.
+    base (M): rotation of the base in the env frame. link_rotation, link_position [m] (M, L).
+    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls.
+    """
+
+    finite: wp.array(dtype=wp.int32)
+    active: wp.array(dtype=wp.int32)
+    base: wp.array(dtype=wp.mat33f)
+    link_rotation: wp.array2d(dtype=wp.mat33f)
+    link_position: wp.array2d(dtype=wp.vec3f)
+    hull_rotation: wp.array2d(dtype=wp.mat33f)
+    hull_position: wp.array2d(dtype=wp.vec3f)
+
+
+@wp.struct
+class Primitives:
+    """World primitives. shape (N, K): index in the pool, -1 for none; pose (N, K): the shape's packed frame
+    in the env frame. count (1): primitives in use."""
+
+    shape: wp.array2d(dtype=wp.int32)
+    pose: wp.array2d(dtype=pose7)
+    count: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Grid:
+    """Occupancy bricks. present (1): 0 when no map was set. bricks (N, number of bricks). counts (1): bricks along
+    x, y, z. cell (1) [m]: (edge, edge / 2). pose (N): the grid's corner in the env frame. unknown:
+    as bricks, read where has_unknown (1) is 1. cell_shape: the pool's box of one cell."""
+
+    present: wp.array(dtype=wp.int32)
+    bricks: wp.array2d(dtype=wp.uint64)
+    counts: wp.array(dtype=wp.vec3i)
+    cell: wp.array(dtype=wp.vec2f)
+    pose: wp.array(dtype=pose7)
+    has_unknown: wp.array(dtype=wp.int32)
+    unknown: wp.array2d(dtype=wp.uint64)
+    cell_shape: wp.int32
+
+
+@wp.struct
+class Payloads:
+    """What the hands hold. Slot s belongs to gripper slot_gripper[s] and has region first_region + s. shape (N, S): index in the pool, -1 for empty;
+    link (N, S): posed link; pose (N, S): the shape's packed frame in that link; touch (N, S, links): 1
+    where the payload may touch that link."""
+
+    slot_gripper: wp.array(dtype=wp.int32)
+    first_region: wp.int32
+    shape: wp.array2d(dtype=wp.int32)
+    link: wp.array2d(dtype=wp.int32)
+    pose: wp.array2d(dtype=pose7)
+    touch: wp.array3d(dtype=wp.uint8)
+
+
+@wp.struct
+class Regions:
+    """Boxes in which some contact is allowed: one per gripper (its grasp contact links), then one per payload slot.
+
+    active (N, G + S). pose, half [m] (N, G + S): oriented boxes in the env frame. primitive (N, G + S):
+    a primitive exempted by name, -1 for none. body_region (B): the region a body is exempt in, -1 for none.
+    """
+
+    active: wp.array2d(dtype=wp.uint8)
+    pose: wp.array2d(dtype=pose7)
+    half: wp.array2d(dtype=wp.vec3f)
+    primitive: wp.array2d(dtype=wp.int32)
+    body_region: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Findings:
+    """One stage's answer per configuration (M).
+
+    hit: 1 refused, 0 not. party_a, party_b: of the refused pair, or the nearest. lower [m]: certified bound of its
+    distance, exact: 1 when it is the distance. cleared: how many of the asked were certified clear; asked: how many
+    there were to ask. capped: searches that ran out of iterations. unknown: unknown cells in reach.
+    """
+
+    hit: wp.array(dtype=wp.int32)
+    party_a: wp.array(dtype=wp.int32)
+    party_b: wp.array(dtype=wp.int32)
+    lower: wp.array(dtype=wp.float32)
+    exact: wp.array(dtype=wp.int32)
+    cleared: wp.array(dtype=wp.int32)
+    asked: wp.array(dtype=wp.int32)
+    capped: wp.array(dtype=wp.int32)
+    unknown: wp.array(dtype=wp.int32)

@@ -1,0 +1,131 @@
+"""The stages of a check in order, and the recorded launches that replay them without the cost of launching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import warp as wp
+
+from simulo.collision.buffers import (
+    GridBuffers,
+    QueryBuffers,
+    Sizes,
+    WorldBuffers,
+    plan_findings,
+    plan_poses,
+    upload_robot,
+)
+from simulo.collision.kernels.fk import fk_kernel
+from simulo.collision.kernels.self_check import self_kernel
+from simulo.collision.kernels.verdict import verdict_kernel
+from simulo.collision.kernels.world_check import payload_kernel, world_kernel
+from simulo.collision.library import ShapeLibrary
+from simulo.collision.model import CollisionModel
+from simulo.collision.parties import PartyCodes
+
+CELL_SLOT = 0  # of the shape library
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One kernel of a check. per_entry: one thread per entry instead of one per configuration."""
+
+    kernel: Any
+    inputs: tuple[Any, ...]
+    per_entry: bool = False
+
+
+class Launches:
+    """Launches of one checker. `record` must follow every change of what `grid` points at."""
+
+    def __init__(
+        self,
+        model: CollisionModel,
+        sizes: Sizes,
+        query: QueryBuffers,
+        world: WorldBuffers,
+        grid: GridBuffers,
+        library: ShapeLibrary,
+        device: torch.device,
+        split_at: int,
+    ) -> None:
+        self._sizes, self._device = sizes, str(device)
+        self._library, self._query_buffers = library, query
+        self.robot = upload_robot(model, self._device)
+        self.poses = plan_poses(model, sizes, self._device)
+        self.by_self, self.by_payload, self.by_world = (plan_findings(sizes, self._device) for _ in range(3))
+        self._query, self._verdicts = query.as_query(), query.as_verdicts()
+        self._primitives = world.as_primitives()
+        self._payloads = world.as_payloads(len(model.grippers))
+        self._regions = world.as_regions()
+        codes = PartyCodes(model, sizes.payloads_per_gripper)
+        self._codes = (codes.first_payload, codes.first_primitive)
+        self.num_payloads = codes.num_payloads
+        self._split = device.type == "cpu" and sizes.num_configurations >= split_at and sizes.num_envs > 1
+        self._threads = ThreadPoolExecutor(1) if self._split else None
+        self.use_grid(grid)
+
+    def use_grid(self, grid: GridBuffers) -> None:
+        """Point the stages at a map's memory."""
+        lattice = grid.as_grid(self._library.shape_index(CELL_SLOT))
+        robot, shapes, query, poses = self.robot, self._library.shapes, self._query, self.poses
+        first_payload, first_primitive = self._codes
+        primitives, payloads, regions = self._primitives, self._payloads, self._regions
+        expected = wp.from_torch(self._query_buffers.expected_pairs)
+        self.stages: dict[str, Stage] = {
+            "fk": Stage(fk_kernel, (robot, query, payloads, primitives, lattice, poses)),
+            "self": Stage(self_kernel, (robot, shapes, query, poses, self.by_self)),
+            "payload": Stage(
+                payload_kernel,
+                (robot, shapes, query, poses, payloads, primitives, lattice, regions,
+                 first_payload, first_primitive, self.by_self, self.by_payload),
+            ),
+            "world": Stage(
+                world_kernel,
+                (robot, shapes, query, poses, primitives, lattice, regions,
+                 first_primitive, self.by_self, self.by_payload, self.by_world),
+            ),
+            "verdict": Stage(
+                verdict_kernel,
+                (query, poses, self.by_self, self.by_payload, self.by_world, expected, self._verdicts),
+                per_entry=True,
+            ),
+        }  # fmt: skip
+
+    def launch(self, name: str, first_entry: int = 0, entries: int = -1) -> None:
+        """Launch one stage for some entries (-1: all), one by one as Warp does it."""
+        stage = self.stages[name]
+        entries = self._sizes.num_envs if entries < 0 else entries
+        rows = 1 if stage.per_entry else self._sizes.horizon
+        wp.launch(stage.kernel, entries * rows, inputs=[first_entry * rows, *stage.inputs], device=self._device)
+
+    def record(self) -> None:
+        """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
+        entries = self._sizes.num_envs
+        half = entries // 2
+        configurations = [name for name, stage in self.stages.items() if not stage.per_entry]
+        parts = [(0, half), (half, entries - half)] if self._split else [(0, entries)]
+        self._parts = [self._record(configurations, *part) for part in parts]
+        # Apart: an entry's rows may lie in both halves.
+        self._last = self._record(["verdict"], 0, entries)
+
+    def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:
+        with wp.ScopedCapture(device=self._device) as capture:
+            for name in names:
+                self.launch(name, first_entry, entries)
+        graph = capture.graph
+        return lambda: wp.capture_launch(graph)
+
+    def run(self) -> None:
+        """Replay a whole check; on the CPU it has finished when this returns."""
+        if self._threads is None:
+            self._parts[0]()
+        else:
+            other = self._threads.submit(self._parts[1])
+            self._parts[0]()
+            other.result()
+        self._last()

@@ -1,0 +1,54 @@
+"""Which pairs, bodies and payloads a question is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from simulo.collision.model import CollisionModel
+from simulo.errors import CollisionModelError
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Indices asked of, ascending. expected_pairs, shape (2^(hands + 1),): how many pairs that is, by the bit mask of
+    hands posed at measured values."""
+
+    pairs: torch.Tensor
+    bodies: torch.Tensor
+    slots: torch.Tensor
+    expected_pairs: torch.Tensor
+
+
+def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) -> Selection:
+    """Everything (None), or what concerns "gripper:<name>" (jaws, followers and what hangs on them) or one link."""
+    wanted = _wanted(model, links)
+    arrays, bodies = model.pair_arrays, model.bodies
+    pairs = np.flatnonzero(np.isin(arrays.links, wanted).any(1))
+    moving = [i for i, link in enumerate(bodies.link) if link in wanted and model.link_names[link] not in model.static_links]
+    hands = [g for g, gripper in enumerate(model.grippers) if model.link_index(gripper.hand_link) in wanted]
+    if links is not None and links.startswith("gripper:"):
+        hands = [model.gripper_index(links.removeprefix("gripper:"))]
+    slots = [g * payloads_per_gripper + s for g in hands for s in range(payloads_per_gripper)]
+    gates = arrays.pair[pairs, 2]
+    masks = np.arange(2 << len(model.grippers))
+    expected = ((gates[None, :] & ~masks[:, None]) == 0).sum(1)
+    return Selection(_ints(pairs), _ints(moving), _ints(slots), _ints(expected))
+
+
+def _ints(values: object) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(values, dtype=np.int32))
+
+
+def _wanted(model: CollisionModel, links: str | None) -> list[int]:
+    if links is None:
+        return list(range(len(model.link_names)))
+    if links.startswith("gripper:"):
+        gripper = model.grippers[model.gripper_index(links.removeprefix("gripper:"))]
+        return [model.link_index(name) for name in {*gripper.contact_links, *gripper.moving_links}]
+    if links in model.link_names:
+        return [model.link_index(links)]
+    choices = ", ".join([*(f"gripper:{g.name}" for g in model.grippers), *model.link_names])
+    raise CollisionModelError(f"links={links!r} names no part of robot {model.name!r}; choices: {choices}")

@@ -1,0 +1,94 @@
+"""What every checker proves before its first answer: kinematics in place, a known hit hit, a known clear clear.
+
+A kernel that was built wrongly must not get as far as calling a pose clear, so the stages run here on poses whose
+answers are known without them: bodies set out in a row, then two of them in one place, then an obstacle on one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import warp as wp
+from numpy.typing import NDArray
+
+from simulo.collision.buffers import ASK_WORLD, COUNT, NUM_BODIES, NUM_PAIRS, ROWS, QueryBuffers, WorldBuffers
+from simulo.collision.kinds import Kind
+from simulo.collision.launches import Launches
+from simulo.collision.library import ShapeLibrary
+from simulo.collision.model import CollisionModel
+from simulo.collision.selection import Selection
+from simulo.collision.shapes import ConvexShape
+from simulo.errors import CollisionModelError
+
+_SPACING = 100.0  # m, more than any robot link's size
+_FK_TOLERANCE = 1e-4  # m: a broken kernel is off by far more, float32 by far less
+
+
+def self_test(
+    launches: Launches,
+    query: QueryBuffers,
+    world: WorldBuffers,
+    model: CollisionModel,
+    library: ShapeLibrary,
+    everything: Selection,
+    primitive_slot: int,
+) -> None:
+    """Run the stages on known answers in environment 0; raise CollisionModelError when one comes out wrong."""
+    query.settings[COUNT] = query.settings[ROWS] = 1
+    query.settings[NUM_PAIRS] = len(everything.pairs)
+    query.settings[NUM_BODIES] = len(everything.bodies)
+    query.settings[ASK_WORLD] = 1
+    launches.launch("fk")
+    found = launches.poses.link_position.numpy()[0, : len(model.link_names)]
+    if not np.abs(found - _positions_at_zero(model)).max() < _FK_TOLERANCE:
+        raise _broken("forward kinematics", model)
+    row = np.zeros(launches.poses.hull_position.shape + (3,), np.float32)
+    row[0, :, 0] = _SPACING * np.arange(row.shape[1])
+    _expect(launches, query, model, row, Kind.CLEAR, (-1, -1))
+    a, b, _gate = (int(v) for v in model.pair_arrays.pair[0])
+    together = row.copy()
+    together[0, b] = together[0, a]
+    _expect(launches, query, model, together, Kind.SELF, tuple(int(v) for v in model.pair_arrays.links[0]))
+    commanded = [int(b) for b in everything.bodies if model.bodies.gate[int(b)] == 0]
+    if commanded:
+        body = commanded[-1]
+        library.put(primitive_slot, ConvexShape.sphere(0.01), "the self-test's ball")
+        world.primitive_shape[0, 0] = library.shape_index(primitive_slot)
+        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[0, body])
+        world.primitive_count[0] = 1
+        first_primitive = len(model.link_names) + launches.num_payloads
+        _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
+        world.primitive_count[0] = 0
+        world.primitive_shape[0, 0] = -1
+    query.settings.zero_()
+    query.verdicts.zero_()
+    query.verdicts[0] = int(Kind.NOT_EVALUATED)
+
+
+def _expect(
+    launches: Launches, query: QueryBuffers, model: CollisionModel, hulls: NDArray, kind: Kind, parties: tuple[int, ...]
+) -> None:
+    launches.poses.hull_position.assign(wp.array(hulls, dtype=wp.vec3f, device=launches.poses.hull_position.device))
+    for stage in ("self", "payload", "world", "verdict"):
+        launches.launch(stage)
+    got = query.verdicts[:, 0].tolist()
+    if got[0] != kind or tuple(got[2:4]) != parties:
+        raise _broken(f"a known {kind.name} came out as {Kind(got[0]).name}, parties {got[2:4]} not {parties}", model)
+
+
+def _positions_at_zero(model: CollisionModel) -> NDArray[np.float64]:
+    """Link positions [m] with every column at zero, from the model's arrays in float64, shape (L, 3)."""
+    edges, poses = model.edges, {-1: (np.eye(3), np.zeros(3))}
+    for e, (parent, child, column, gate) in enumerate(edges.ends):
+        value = 0.0 if column < 0 else float(edges.relation[e, 1])
+        local = edges.still[e] + edges.cos[e] * np.cos(value) + edges.sin[e] * np.sin(value)
+        rotation, position = poses[int(parent)]
+        poses[int(child)] = (rotation @ local, rotation @ (edges.origin[e] + edges.slide[e] * value) + position)
+    return np.array([poses[i][1] for i in range(len(model.link_names))])
+
+
+def _broken(what: str, model: CollisionModel) -> CollisionModelError:
+    return CollisionModelError(
+        f"self-test of the collision kernels failed for robot {model.name!r}: {what}. "
+        "The compiled kernels cannot be trusted; clear Warp's kernel cache (warp.clear_kernel_cache()) and try again"
+    )
