@@ -10,7 +10,6 @@ from simulo.backends.mujoco.articulation import Clock, MujocoArticulation
 from simulo.backends.mujoco.bodies import MujocoBodies
 from simulo.backends.mujoco.builder import compile_scene
 from simulo.backends.mujoco.contacts import collect
-from simulo.backends.mujoco.depth import RayCaster
 from simulo.backends.mujoco.worlds import Worlds
 from simulo.errors import BackendError
 from simulo.scene import Scene
@@ -81,9 +80,12 @@ class MujocoBackend:
             robot.attach(MujocoArticulation(self._worlds, addresses, prop_bodies, robot, self._clock), control_dt)
         for place, (name, prop) in enumerate(scene.props.items()):
             prop.attach(MujocoBodies(self._worlds, compiled.props[name], place))
-        caster = RayCaster(self._worlds)
-        for camera in scene.cameras.values():
-            camera.attach(caster)
+        if scene.cameras:
+            from simulo.backends.mujoco.depth import RayCaster  # here, so that only cameras start Warp
+
+            caster = RayCaster(self._worlds)
+            for camera in scene.cameras.values():
+                camera.attach(caster)
         everywhere = torch.arange(self.num_envs)
         scene.reset()
         self.settle(everywhere)
