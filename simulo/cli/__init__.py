@@ -10,6 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
+from simulo.cli import robots
 from simulo.cli.output import err
 from simulo.errors import SimuloError
 
@@ -31,6 +32,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it.")) -> None:
     pass
+
+
+app.command()(robots.check)
+app.command()(robots.robots)
 
 
 def main() -> None:

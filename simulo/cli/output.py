@@ -17,6 +17,17 @@ err = Console(stderr=True)  # progress and complaints: standard output stays cle
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures here, as JSON.")]
 
 
+def quiet_warp() -> None:
+    """Keep Warp's greeting and its line per loaded kernel out of a command's output. Call it before kernels load.
+
+    A program may set this; the library never does.
+    """
+    import warp
+
+    warp.config.log_level = 40  # errors only
+    warp.config.quiet = True  # the same, before Warp had levels
+
+
 def write_figures(data: Any, file: Path | None) -> None:
     if file is not None:
         write_json(file, data)

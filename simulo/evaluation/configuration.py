@@ -1,0 +1,72 @@
+"""One robot, one configuration: is it clear of itself, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from simulo.collision import CollisionChecker, Kind, build_model
+from simulo.collision.parties import NOBODY
+from simulo.description import RobotDescription, list_robots, load_description
+from simulo.errors import SimuloError
+
+
+class ConfigurationError(SimuloError, ValueError):
+    """A configuration does not fit the robot."""
+
+
+def configuration(description: RobotDescription, values: Sequence[float]) -> np.ndarray:
+    """`values` [rad or m] as float32, one per actuated joint in `description.joints` order. Limits are not applied."""
+    names = description.joint_names
+    if len(values) != len(names):
+        raise ConfigurationError(
+            f"robot {description.name!r} takes {len(names)} joint values, got {len(values)}; in this order: "
+            f"{', '.join(names)}"
+        )
+    return np.asarray(values, dtype=np.float32)
+
+
+def check_configuration(
+    description: RobotDescription, q: np.ndarray, finger_model: str = "mimic", self_margin: float = 0.0
+) -> dict[str, Any]:
+    """Self check of one configuration, shape (num_joints,): the JSON of `simulo check`.
+
+    `distance_mm` is the least distance (signed) of any checked pair, None where nothing was measured; `bound` says that
+    it is a lower bound only. `parties` are the pair's links, None where the kind names nobody.
+    """
+    model = build_model(description, finger_model=finger_model)
+    checker = CollisionChecker(model, num_envs=1, self_margin=self_margin)
+    verdict = checker.check(torch.from_numpy(q).reshape(1, 1, -1), world=False, distances=True)
+    distance = float(verdict.distance[0])
+    codes = (int(verdict.party_a[0]), int(verdict.party_b[0]))
+    return {
+        "clear": bool(verdict.clear[0]),
+        "kind": Kind(int(verdict.kind[0])).name.lower(),
+        "parties": [None if code == NOBODY else checker.parties.name(code) for code in codes],
+        "distance_mm": 1000.0 * distance if math.isfinite(distance) else None,
+        "bound": bool(verdict.bound[0]),
+    }
+
+
+def robot_facts(name: str) -> dict[str, Any]:
+    """One row of `simulo robots`."""
+    description = load_description(name)
+    source = description.source
+    return {
+        "name": description.name,
+        "source": f"{source.package} {source.version}, {source.path}",
+        "licence": source.licence,
+        "links": len(description.links),
+        "joints": len(description.joints),
+        "mimic_joints": len(description.mimic_joints),
+        "pairs_checked": len(build_model(description).pairs),
+        "rest_clear": check_configuration(description, np.asarray(description.rest_pose, np.float32))["clear"],
+    }
+
+
+def all_robot_facts() -> list[dict[str, Any]]:
+    return [robot_facts(name) for name in list_robots()]
