@@ -36,7 +36,7 @@ _HOME = {
     "Verdict": "simulo.gate",
 }
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from simulo.actuators import GripperCommand as GripperCommand

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from simulo.collision import CollisionChecker, Kind, build_model
+from simulo.collision import CollisionChecker, CollisionModel, Kind, build_model
+from simulo.collision.model import FingerModel
 from simulo.collision.parties import NOBODY
 from simulo.description import RobotDescription, list_robots, load_description
 from simulo.errors import SimuloError
@@ -31,14 +32,17 @@ def configuration(description: RobotDescription, values: Sequence[float]) -> np.
 
 
 def check_configuration(
-    description: RobotDescription, q: np.ndarray, finger_model: str = "mimic", self_margin: float = 0.0
+    description: RobotDescription, q: np.ndarray, finger_model: FingerModel = "mimic", self_margin: float = 0.0
 ) -> dict[str, Any]:
     """Self check of one configuration, shape (num_joints,): the JSON of `simulo check`.
 
     `distance_mm` is the least distance (signed) of any checked pair, None where nothing was measured; `bound` says that
     it is a lower bound only. `parties` are the pair's links, None where the kind names nobody.
     """
-    model = build_model(description, finger_model=finger_model)
+    return _answer(build_model(description, finger_model), q, self_margin)
+
+
+def _answer(model: CollisionModel, q: np.ndarray, self_margin: float) -> dict[str, Any]:
     checker = CollisionChecker(model, num_envs=1, self_margin=self_margin)
     verdict = checker.check(torch.from_numpy(q).reshape(1, 1, -1), world=False, distances=True)
     distance = float(verdict.distance[0])
@@ -55,7 +59,7 @@ def check_configuration(
 def robot_facts(name: str) -> dict[str, Any]:
     """One row of `simulo robots`."""
     description = load_description(name)
-    source = description.source
+    source, model = description.source, build_model(description)
     return {
         "name": description.name,
         "source": f"{source.package} {source.version}, {source.path}",
@@ -63,8 +67,8 @@ def robot_facts(name: str) -> dict[str, Any]:
         "links": len(description.links),
         "joints": len(description.joints),
         "mimic_joints": len(description.mimic_joints),
-        "pairs_checked": len(build_model(description).pairs),
-        "rest_clear": check_configuration(description, np.asarray(description.rest_pose, np.float32))["clear"],
+        "pairs_checked": len(model.pairs),
+        "rest_clear": _answer(model, np.asarray(description.rest_pose, np.float32), self_margin=0.0)["clear"],
     }
 
 
