@@ -13,8 +13,14 @@ from simulo.description.schema import RobotDescription
 from simulo.errors import PerceptionError
 from simulo.perception.occupancy import OccupancyMapper
 from simulo.perception.self_filter import SelfFilter
+from simulo.perception.solid import filled_cells
 from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
 from simulo.pose import Pose
+from simulo.rotations import multiply, rotate
+
+CARVE = 0.5
+"""Cells this many edges around what a hand takes are taken along: depth and pose are not exact, and a cell that is
+left behind would stop the hand as soon as it moves. Less than one cell, so a neighbour's cells stay."""
 
 
 class Camera(Protocol):
@@ -91,6 +97,7 @@ class DeploySimPerception:
         max_range: float = 4.0,
     ) -> None:
         self._env = env
+        self.grid = grid
         self.cameras = _chosen_cameras(env.scene.cameras, cameras)
         self.robot = _only_robot(env.scene.robots)
         first = self.cameras[0]
@@ -129,12 +136,31 @@ class DeploySimPerception:
         self.revision += 1
         self._take_frame(env_ids, times=self.mapper.evidence.frames_to_occupy)
 
-    def hold(self, slot: int, shape: ConvexShape, link: str, pose: Pose, env_ids: Tensor) -> None:
-        """The robot now holds `shape` at `pose` in the frame of `link`: it is no obstacle, and shows no obstacle."""
-        self.self_filter.hold(slot, shape, link, pose, env_ids)
+    def hold(self, slot: int, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor) -> None:
+        """The robot now holds `shape`: what it fills is free of obstacles at once, and it shows none from now on.
 
-    def release(self, slot: int, env_ids: Tensor) -> None:
+        pose_in_link: position [m] and wxyz in the frame of `link`, shape (M, 7).
+        """
+        self.self_filter.hold(slot, shape, link, pose_in_link, env_ids)
+        self.mapper.tell_free(self._cells_of(shape, link, pose_in_link, env_ids, CARVE * self.grid.cell), env_ids)
+        self.revision += 1
+
+    def release(self, slot: int, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor) -> None:
+        """What `hold` took is an obstacle again where it now is, but for the cells that the robot itself reaches."""
         self.self_filter.release(slot, env_ids)
+        cells = self._cells_of(shape, link, pose_in_link, env_ids, 0.0)
+        self.self_filter.spare(cells, self.grid, self.robot.state.link_poses[env_ids], env_ids)
+        self.mapper.tell_occupied(cells, env_ids)
+        self.revision += 1
+
+    def _cells_of(
+        self, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor, tolerance: float
+    ) -> Tensor:
+        """Bricks of the cells within `tolerance` [m] of a shape on a link where that link is now."""
+        links = self.robot.state.link_poses[env_ids][:, self.robot.link_names.index(link)]
+        where = torch.tensor([[*corner.position, *corner.orientation_wxyz] for corner in [self.grid.corner.inverse()]])
+        in_lattice = _compose(where.to(links), _compose(links, pose_in_link.to(links)))
+        return filled_cells(shape, in_lattice, self.grid.cell, self.grid.bricks, tolerance)
 
     def _take_frame(self, env_ids: Tensor, times: int) -> None:
         links = self.robot.state.link_poses[env_ids]
@@ -153,6 +179,11 @@ class DeploySimPerception:
         for _ in range(times):
             self.mapper.integrate(depth, camera_poses, now, on_robot, env_ids)
         self.revision += 1
+
+
+def _compose(a: Tensor, b: Tensor) -> Tensor:
+    """Poses (..., 7): b's frame through a's."""
+    return torch.cat([a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], dim=-1)
 
 
 def _chosen_cameras(available: Mapping[str, Camera], names: Sequence[str] | None) -> tuple[Camera, ...]:

@@ -15,6 +15,7 @@ from simulo.perception.kernel_types import (
     kernel_rule,
     to_transforms,
 )
+from simulo.perception.solid_kernels import tell_kernel
 from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
 
 
@@ -127,6 +128,21 @@ class OccupancyMapper:
             [*world, self._rule, self.views, envs, self._state],
         )
         self.stamp[ids.long()] = time.to(self.device, torch.float64)
+
+    def tell_free(self, mask: torch.Tensor, env_ids: torch.Tensor) -> None:
+        """Free the masked cells, int64 bricks of shape (M, bx, by, bz), whatever the cameras said so far."""
+        self._tell(mask, env_ids, self.evidence.floor)
+
+    def tell_occupied(self, mask: torch.Tensor, env_ids: torch.Tensor) -> None:
+        """Occupy the masked cells, just: the first ray that passes frees them again."""
+        self._tell(mask, env_ids, self.evidence.occupied)
+
+    def _tell(self, mask: torch.Tensor, env_ids: torch.Tensor, value: int) -> None:
+        if len(env_ids) == 0:
+            return
+        told = wp.from_torch(mask.view(len(env_ids), -1), dtype=wp.uint64)
+        inputs = [self._rule, value, env_array(env_ids, self.device), told, self._state]
+        self._launch(tell_kernel, told.shape, inputs)
 
     def voxel_grid(self) -> VoxelGrid:
         """The maps as the collision check reads them: views of the live bricks, not copies."""

@@ -13,9 +13,11 @@ from simulo.collision.shapes import ConvexShape
 from simulo.description.schema import LinkGeometry
 from simulo.errors import PerceptionError
 from simulo.perception import filter_kernels as kernels
-from simulo.perception.kernel_types import env_array, kernel_intrinsics, to_transforms
-from simulo.perception.spec import Intrinsics
-from simulo.pose import Pose, wxyz_to_xyzw
+from simulo.perception.kernel_types import env_array, kernel_intrinsics, kernel_lattice, to_transforms
+from simulo.perception.solid_kernels import spare_robot_kernel
+from simulo.perception.spec import GridSpec, Intrinsics
+from simulo.pose import wxyz_to_xyzw
+from simulo.rotations import rotate
 
 _MAX_SHAPES = 64
 _MAX_POINTS = 64 * 256
@@ -102,27 +104,47 @@ class SelfFilter:
                 "be mapped as an obstacle, so leave that environment out of this frame"
             )
         out = torch.empty(depth.shape, dtype=torch.uint8, device=self.device)
-        count = len(depth)
-        if count == 0:
+        if len(depth) == 0:
             return out
+        self._place(link_poses, env_ids)
         camera = kernel_intrinsics(intrinsics)
         cameras = wp.from_torch(to_transforms(camera_poses), dtype=wp.transformf)
-        links = wp.from_torch(to_transforms(link_poses), dtype=wp.transformf)
         images = wp.from_torch(depth.to(torch.float32).contiguous(), dtype=wp.float32)
-        placed = [self._shapes, self._poses]
-        where = [self._body, env_array(env_ids, self.device), links, *placed]
-        wp.launch(kernels.place_body_kernel, dim=(count, self._poses.shape[1]), inputs=where, device=self.device)
-        seen = [self._body, self.padding, camera, cameras, *placed, images, wp.from_torch(out, dtype=wp.uint8)]
-        wp.launch(kernels.label_kernel, dim=tuple(depth.shape), inputs=seen, device=self.device)
+        labels = wp.from_torch(out, dtype=wp.uint8)
+        inputs = [self._body, self.padding, camera, cameras, self._shapes, self._poses, images, labels]
+        wp.launch(kernels.label_kernel, dim=tuple(depth.shape), inputs=inputs, device=self.device)
         return out
 
-    def hold(self, slot: int, shape: ConvexShape, link: str, pose: Pose, env_ids: torch.Tensor) -> None:
-        """From now on the robot of these environments includes `shape`, at `pose` in the frame of `link`."""
+    def spare(self, mask: torch.Tensor, grid: GridSpec, link_poses: torch.Tensor, env_ids: torch.Tensor) -> None:
+        """Take the cells that the robot reaches, padding included, out of bricks (M, bx, by, bz), in place."""
+        if len(mask) == 0:
+            return
+        self._place(link_poses, env_ids)
+        corner = wp.transformf(
+            wp.vec3f(*grid.corner.position), wp.quatf(*wxyz_to_xyzw(np.array(grid.corner.orientation_wxyz)))
+        )
+        bits = wp.from_torch(mask.view(len(mask), -1), dtype=wp.uint64)
+        inputs = [kernel_lattice(grid), corner, self._body, self.padding, self._shapes, self._poses, bits]
+        wp.launch(spare_robot_kernel, dim=bits.shape, inputs=inputs, device=self.device)
+
+    def _place(self, link_poses: torch.Tensor, env_ids: torch.Tensor) -> None:
+        """Pose every piece and every held shape for the environments of the call."""
+        links = wp.from_torch(to_transforms(link_poses), dtype=wp.transformf)
+        inputs = [self._body, env_array(env_ids, self.device), links, self._shapes, self._poses]
+        dim = (len(env_ids), self._poses.shape[1])
+        wp.launch(kernels.place_body_kernel, dim=dim, inputs=inputs, device=self.device)
+
+    def hold(self, slot: int, shape: ConvexShape, link: str, pose_in_link: torch.Tensor, env_ids: torch.Tensor) -> None:
+        """From now on the robot of these environments includes `shape`.
+
+        pose_in_link: its frame in the frame of `link`, position [m] and wxyz, shape (M, 7).
+        """
         index, packed = self._pooled(shape)
-        origin = pose @ Pose(tuple(float(v) for v in packed.offset))
-        xyzw = wxyz_to_xyzw(np.array(origin.orientation_wxyz))
         ids = env_ids.to(self.device).long()
-        self._held_pose[ids, slot] = torch.tensor([*origin.position, *xyzw], dtype=torch.float32, device=self.device)
+        pose = pose_in_link.to(self.device, torch.float32)
+        offset = torch.tensor(packed.offset, device=pose.device).expand(len(pose), 3)
+        origin = torch.cat([pose[:, :3] + rotate(pose[:, 3:], offset), pose[:, 3:]], dim=-1)
+        self._held_pose[ids, slot] = to_transforms(origin)
         self._held_link[ids, slot] = self.links.index(link)
         self._held_shape[ids, slot] = index
 

@@ -91,7 +91,7 @@ def test_what_a_hand_holds_belongs_to_the_robot_until_released():
     cylinder = ConvexShape.cylinder(0.05, 0.12)
     filt = SelfFilter(["hand"], {"hand": geometry("hand", np.eye(3) * 1e-3)}, 2, 0.01)
     both = torch.tensor([0, 1])
-    filt.hold(1, cylinder, "hand", grip, torch.tensor([1]))
+    filt.hold(1, cylinder, "hand", as_row(grip)[0], torch.tensor([1]))
     depth, points = random_depth(6)
     args = (depth.repeat(2, 1, 1, 1), CAMERA, as_row(EYE).repeat(2, 1, 1), as_row(pose).repeat(2, 1, 1), both)
     got = filt.label(*args)[:, 0].numpy().astype(bool)

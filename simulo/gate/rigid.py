@@ -1,0 +1,40 @@
+"""Batches of poses, position [m] and wxyz, shape (..., 7), in float64 on the CPU: for what happens now and then."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from simulo.errors import GateError
+from simulo.pose import Pose
+from simulo.rotations import conjugate, multiply, rotate
+
+
+def pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
+    """One pose for each of `count` environments, from a Pose, (7,) or (count, 7); GateError where it names no pose."""
+    if isinstance(pose, Pose):
+        values = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float64)
+    elif isinstance(pose, Tensor):
+        values = pose.detach().to("cpu", torch.float64)
+    else:
+        values = torch.as_tensor(np.asarray(pose, dtype=np.float64))
+    if tuple(values.shape) not in ((7,), (count, 7)):
+        raise GateError(
+            f"{what} must be a Pose, or position and wxyz of shape (7,) or ({count}, 7); got {tuple(values.shape)}"
+        )
+    norm = values[..., 3:].norm(dim=-1, keepdim=True)
+    if not torch.isfinite(values).all() or (norm < 1e-6).any():
+        raise GateError(f"{what} holds a number that is not finite or a zero quaternion; the identity is (1, 0, 0, 0)")
+    return torch.cat([values[..., :3], values[..., 3:] / norm], dim=-1).expand(count, 7).clone()
+
+
+def compose(a: Tensor, b: Tensor) -> Tensor:
+    """`compose(pose_x_y, pose_y_z)` is pose_x_z, row by row."""
+    return torch.cat([a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], dim=-1)
+
+
+def inverse(a: Tensor) -> Tensor:
+    back = conjugate(a[..., 3:])
+    return torch.cat([-rotate(back, a[..., :3]), back], dim=-1)

@@ -1,0 +1,140 @@
+"""What the gate found, per environment, as tensors and as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from simulo.collision import Kind, RawVerdict
+
+ADVICE = {
+    Kind.NON_FINITE: "a commanded joint, the base pose, a measured finger or a payload pose is not a finite number; "
+    "look for NaN in the task's arithmetic",
+    Kind.STALE_MAP: "the newest map is older than max_age; see that depth frames still arrive, or call set_world again",
+    Kind.NO_MAP: "no map has been given; call gate.set_world with a grid, primitives or a perception",
+    Kind.NOT_EVALUATED: "the check ended before every pair was evaluated; take it for a collision, and report it",
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a verdict vouches for. world: "voxels", "primitives", "none" or "skipped". links: "all" or a hand.
+
+    self_margin, world_margin [m]. motion: how much of the motion between configurations was looked at.
+    """
+
+    world: str
+    links: str
+    self_margin: float
+    world_margin: float
+    motion: str
+
+    def __str__(self) -> str:
+        outside = {"none": "not the world (world='none')", "skipped": "not the world (world=False)"}
+        world = outside.get(self.world, f"the {self.world} at margin {1000 * self.world_margin:.1f} mm")
+        of = "" if self.links == "all" else f" of {self.links}"
+        return f"self-collision{of} at margin {1000 * self.self_margin:.1f} mm and {world}; {self.motion}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's answer for M entries: one per environment of a step, or per candidate that `check` was asked about.
+
+    All tensors have shape (M,) and are a snapshot. env_ids: int64, each entry's environment. name_of(code, environment)
+    names a party and, for a cell, its place.
+    """
+
+    raw: RawVerdict
+    env_ids: Tensor
+    checked: Checked
+    name_of: Callable[[int, int], str]
+
+    def __len__(self) -> int:
+        return len(self.env_ids)
+
+    @property
+    def clear(self) -> Tensor:
+        """bool: everything that had to be evaluated was, and is clear of its margin."""
+        return self.raw.clear
+
+    @property
+    def kind(self) -> Tensor:
+        """int8, see `simulo.collision.Kind`; `kind_name` has the words."""
+        return self.raw.kind
+
+    @property
+    def row(self) -> Tensor:
+        """int32: the first offending row of the chunk, -1 when clear."""
+        return self.raw.row
+
+    @property
+    def party_a(self) -> Tensor:
+        """int32 party code, -1 for nobody; `parties` has the names."""
+        return self.raw.party_a
+
+    @property
+    def party_b(self) -> Tensor:
+        return self.raw.party_b
+
+    @property
+    def distance(self) -> Tensor:
+        """float32 [m], signed: a lower bound of the distance of the two parties, or of everything when clear."""
+        return self.raw.distance
+
+    @property
+    def bound(self) -> Tensor:
+        """bool: the distance is only a bound; where False the true one is within 10 um above it."""
+        return self.raw.bound
+
+    @property
+    def unknown_cells(self) -> Tensor:
+        """int32: cells in reach that no camera has ever seen."""
+        return self.raw.unknown_cells
+
+    @property
+    def gjk_capped(self) -> Tensor:
+        """int32: distance searches that fell back to their looser bound."""
+        return self.raw.gjk_capped
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many entries there are of each kind that occurs."""
+        numbers = torch.bincount(self.kind.to(torch.int64), minlength=len(Kind)).tolist()
+        return {kind.name.lower(): numbers[kind] for kind in Kind if numbers[kind]}
+
+    def kind_name(self, i: int) -> str:
+        """Lower-case name of one entry's kind: "clear", "self", "world", ..."""
+        return Kind(int(self.kind[i])).name.lower()
+
+    def parties(self, i: int) -> tuple[str, str]:
+        """Names of the two parties of one entry; "nobody" where there is none."""
+        env = int(self.env_ids[i])
+        return self.name_of(int(self.party_a[i]), env), self.name_of(int(self.party_b[i]), env)
+
+    def describe(self, i: int) -> str:
+        """One sentence on one entry: what was refused and why, or what CLEAR stands for."""
+        kind = Kind(int(self.kind[i]))
+        where = f"environment {int(self.env_ids[i])}"
+        unknown = int(self.unknown_cells[i])
+        swept = f" ({unknown} unseen cells in reach)" if unknown else ""
+        if kind == Kind.CLEAR:
+            return f"{where}: clear of {self.checked}{swept}"
+        if int(self.row[i]) > 0:
+            where += f", row {int(self.row[i])}"
+        if kind in ADVICE:
+            return f"{where}: refused ({self.kind_name(i)}): {ADVICE[kind]}"
+        a, b = self.parties(i)
+        relation = _relation(float(self.distance[i]), bool(self.bound[i]))
+        margin = 1000 * (self.checked.self_margin if kind == Kind.SELF else self.checked.world_margin)
+        return f"{where}: refused ({self.kind_name(i)}): {a} {relation} {b}; the margin is {margin:.1f} mm{swept}"
+
+
+def _relation(distance: float, bound: bool) -> str:
+    """How two parties stand to each other, from a signed distance [m] that may be no more than a lower bound."""
+    millimetres = 1000.0 * abs(distance)
+    if distance < 0.0:
+        return f"is {'at most ' if bound else ''}{millimetres:.1f} mm inside"
+    return f"is {'at least ' if bound else ''}{millimetres:.1f} mm from"
