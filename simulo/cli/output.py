@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,9 +35,13 @@ def write_figures(data: Any, file: Path | None) -> None:
         write_json(file, data)
 
 
-def progress() -> Progress:
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error. Yields what moves it: report(label, done, total)."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    return Progress(*columns, TimeRemainingColumn(), console=err, transient=True)
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bars:
+        bar = bars.add_task("", total=None)
+        yield lambda label, done, total: bars.update(bar, description=label, completed=done, total=total)
 
 
 def figure(value: float | None, digits: int = 1) -> str:
