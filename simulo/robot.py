@@ -74,19 +74,20 @@ class RobotState:
 class Robot:
     """A robot of the registry (or of a description's path), with a fixed base.
 
-    asset: a name of `simulo.list_robots()` or a folder with robot.yaml. initial_pose: of the base in the environment's
-    frame. initial_joint_positions: joint name to [rad or m]; joints left out start in the description's rest pose.
+    asset: a name of `simulo.list_robots()`, a folder with robot.yaml, or a loaded description. initial_pose: of the
+    base in the environment's frame. initial_joint_positions: joint name to [rad or m]; joints left out start in the
+    description's rest pose.
     gravity_compensation: the controller cancels the robot's own weight, as real ones do.
     """
 
     def __init__(
         self,
-        asset: str,
+        asset: str | RobotDescription,
         initial_pose: Pose | None = None,
         initial_joint_positions: Mapping[str, float] | None = None,
         gravity_compensation: bool = True,
     ):
-        self.description: RobotDescription = load_description(asset)
+        self.description = asset if isinstance(asset, RobotDescription) else load_description(asset)
         self.initial_pose = Pose() if initial_pose is None else initial_pose
         self.gravity_compensation = gravity_compensation
         self.name = ""
@@ -218,6 +219,7 @@ class Robot:
         rows = _rows(values, len(ids), len(columns), "position targets")
         self._coupling.check_followers(rows, columns, self.joint_names)
         driven = columns < self.num_actuated
+        bound.articulation.check_mode(CommandMode.POSITION, columns[driven].tolist())
         bound.commands.write(CommandMode.POSITION, rows[:, driven], columns[driven], ids)
         bound.commands.position[:, self.num_actuated :] = self._coupling.follow(bound.commands.position)
 

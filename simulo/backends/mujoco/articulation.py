@@ -44,6 +44,7 @@ class MujocoArticulation:
         self._stiffness = model.actuator_gainprm[actuators, 0]
         self._damping = -model.actuator_biasprm[actuators, 2]
         self._drives = [drive_of(model, int(a)) for a in actuators]
+        self._is_servo = np.array([drive is Drive.POSITION_SERVO for drive in self._drives])
         self._link_of_body = np.full(model.nbody, -1, dtype=np.int64)
         self._link_of_body[addresses.link_bodies] = np.arange(len(addresses.link_bodies))
 
@@ -115,19 +116,20 @@ class MujocoArticulation:
         worlds, actuators = self._worlds, self._map.actuators
         targets = commands.position[:, : len(actuators)].numpy()
         if commands.positions_only:
-            worlds.ctrl[:, actuators] = targets * self._gear
+            worlds.ctrl[:, actuators] = np.where(self._is_servo, targets * self._gear, 0.0)
             return
-        velocity = commands.velocity.numpy().astype(np.float64)
-        moving = commands.mode.numpy() == CommandMode.VELOCITY
-        servo = moving & np.array([drive is Drive.POSITION_SERVO for drive in self._drives])
-        control = np.where(servo, worlds.qpos[:, self._map.qpos[: len(actuators)]], targets)
-        control = np.where(moving & ~servo, velocity, control)
-        control = np.where(commands.mode.numpy() == CommandMode.EFFORT, commands.effort.numpy(), control)
+        velocity, mode = commands.velocity.numpy().astype(np.float64), commands.mode.numpy()
+        moving = mode == CommandMode.VELOCITY
+        travelling = moving & self._is_servo
+        control = np.where(self._is_servo, targets, 0.0)  # a motor that was given nothing to do gets no effort
+        control = np.where(travelling, worlds.qpos[:, self._map.qpos[: len(actuators)]], control)
+        control = np.where(moving & ~self._is_servo, velocity, control)
+        control = np.where(mode == CommandMode.EFFORT, commands.effort.numpy(), control)
         worlds.ctrl[:, actuators] = control * self._gear
-        worlds.ramp[:, actuators] = np.where(servo, velocity * self._gear, 0.0)
+        worlds.ramp[:, actuators] = np.where(travelling, velocity * self._gear, 0.0)
         # A servo damps velocity itself: ahead of the moving target by this much, it damps the velocity error instead.
-        worlds.lead[:, actuators] = np.where(servo, velocity * self._gear * self._lead_time(), 0.0)
-        worlds.ramping = True
+        worlds.lead[:, actuators] = np.where(travelling, velocity * self._gear * self._lead_time(), 0.0)
+        worlds.ramping = bool(worlds.ramp.any())
 
     def _lead_time(self) -> NDArray[np.float64]:
         stiff = self._stiffness > 0
