@@ -20,4 +20,6 @@ def data_path(kind: str) -> Path:
         if place.is_dir():
             return place
     tried = " or ".join(str(place) for place in places)
-    raise SimuloError(f"simulo's {kind!r} folder is not at {tried}; this installation is incomplete: reinstall simulo-sdk")
+    raise SimuloError(
+        f"simulo's {kind!r} folder is not at {tried}; this installation is incomplete: reinstall simulo-sdk"
+    )

@@ -32,13 +32,17 @@ def refuse_unproven_geometry(geometry: LinkGeometry, label: str, robot: str) -> 
     for index, piece in enumerate(geometry.pieces):
         outside = float((piece.vertices @ planes[:, :3].T + planes[:, 3]).max())
         if outside > ROUNDING:
-            raise DescriptionError(f"{label}: piece {index} stands {outside * 1e9:.1f} nm out of the link's hull; {remedy}")
+            raise DescriptionError(
+                f"{label}: piece {index} stands {outside * 1e9:.1f} nm out of the link's hull; {remedy}"
+            )
 
 
 def _refuse_bad_piece(piece: ConvexPiece, label: str, remedy: str) -> None:
     vertices, dop, half = np.asarray(piece.vertices), np.asarray(piece.dop), np.asarray(piece.box_half)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not 4 <= len(vertices) <= MAX_VERTICES:
-        raise DescriptionError(f"{label}: vertices must have shape (4..{MAX_VERTICES}, 3), got {vertices.shape}; {remedy}")
+        raise DescriptionError(
+            f"{label}: vertices must have shape (4..{MAX_VERTICES}, 3), got {vertices.shape}; {remedy}"
+        )
     if dop.shape != (len(DOP_DIRECTIONS), 2):
         raise DescriptionError(f"{label}: dop must have shape ({len(DOP_DIRECTIONS)}, 2), got {dop.shape}; {remedy}")
     if half.shape != (3,) or not (np.isfinite(vertices).all() and np.isfinite(dop).all() and np.isfinite(half).all()):

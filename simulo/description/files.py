@@ -97,9 +97,12 @@ class EdgeEntry(_Part):
     origin: PoseEntry
 
 
-class MovingEdgeEntry(EdgeEntry):
+class MovingEdgeEntry(_Part):
     name: str
     type: JointType
+    parent: str
+    child: str
+    origin: PoseEntry
     axis: Triple
 
 

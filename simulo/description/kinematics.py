@@ -32,7 +32,9 @@ def reference_fk(description: RobotDescription, q: ArrayLike) -> dict[str, NDArr
     """
     values = np.asarray(q, dtype=np.float64)
     if values.shape[-1:] != (len(description.joints),):
-        raise ValueError(f"q must have shape (..., {len(description.joints)}) for robot {description.name!r}, got {values.shape}")
+        raise ValueError(
+            f"q must have shape (..., {len(description.joints)}) for robot {description.name!r}, got {values.shape}"
+        )
     column = {joint.name: index for index, joint in enumerate(description.joints)}
     poses = {description.root_link: np.broadcast_to(np.eye(4), (*values.shape[:-1], 4, 4))}
     for edge in edges_from_root(description):

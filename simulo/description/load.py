@@ -52,7 +52,9 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     robot_text = _read(robot_path)
     robot = parse_robot_file(robot_text, robot_path)
     if not collision_path.is_file():
-        raise DescriptionError(f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`")
+        raise DescriptionError(
+            f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`"
+        )
     collision_text = _read(collision_path)
     collision = parse_collision_file(collision_text, collision_path, str(name_or_path))
     _refuse_disagreement(robot, collision, collision_path)
@@ -81,14 +83,15 @@ def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path)
     for field, (declared, lowered) in facts.items():
         if declared != lowered:
             raise DescriptionError(
-                f"{path}: {field} is {lowered!r}, but {ROBOT_FILE} says {declared!r}; run `simulo lower {robot.name}` again"
+                f"{path}: {field} is {lowered!r}, but {ROBOT_FILE} says {declared!r}; "
+                f"run `simulo lower {robot.name}` again"
             )
     relations = declared_relations(robot, str(path.parent / ROBOT_FILE))
     for edge in collision.mimic_joints:
         if relations[edge.name] != MimicRelation(edge.name, edge.mimics, edge.multiplier, edge.offset):
             raise DescriptionError(
-                f"{path}: mimic joint {edge.name!r} was lowered as {edge.multiplier} * {edge.mimics} + {edge.offset}, but "
-                f"{ROBOT_FILE} now declares {relations[edge.name]}; run `simulo lower {robot.name}` again"
+                f"{path}: mimic joint {edge.name!r} was lowered as {edge.multiplier} * {edge.mimics} + {edge.offset}, "
+                f"but {ROBOT_FILE} now declares {relations[edge.name]}; run `simulo lower {robot.name}` again"
             )
 
 
@@ -184,7 +187,9 @@ def _rest_pose(robot: RobotFile, where: str) -> np.ndarray:
     names = [joint.name for joint in robot.joints]
     for name in robot.rest_pose:
         if name not in names:
-            raise DescriptionError(f"{where}/{ROBOT_FILE}: rest_pose names {name!r}, which is not a joint; joints: {', '.join(names)}")
+            raise DescriptionError(
+                f"{where}/{ROBOT_FILE}: rest_pose names {name!r}, which is not a joint; joints: {', '.join(names)}"
+            )
     return _frozen([robot.rest_pose.get(name, 0.0) for name in names])
 
 

@@ -19,7 +19,9 @@ class MimicRelation:
     offset: float
 
 
-def flatten_mimics(relations: Iterable[MimicRelation], actuated: Collection[str], where: str) -> dict[str, MimicRelation]:
+def flatten_mimics(
+    relations: Iterable[MimicRelation], actuated: Collection[str], where: str
+) -> dict[str, MimicRelation]:
     """Every relation expressed by its actuated leader, by joint name.
 
     Refused by name: a zero or non-finite multiplier, a non-finite offset, a joint that follows itself (straight or
@@ -38,19 +40,19 @@ def _refuse_bad_relation(
     label = f"{where}: mimic joint {relation.joint!r} (mimics {relation.leader!r})"
     if not math.isfinite(relation.multiplier) or relation.multiplier == 0.0:
         raise DescriptionError(
-            f"{label} has multiplier {relation.multiplier}, which couples nothing; give a finite multiplier other than 0"
+            f"{label} has multiplier {relation.multiplier}, which couples nothing; give one other than 0"
         )
     if not math.isfinite(relation.offset):
         raise DescriptionError(f"{label} has offset {relation.offset}; give a finite offset")
     if relation.joint in actuated:
-        raise DescriptionError(f"{label} is also an actuated joint; list it under joints or under mimic_joints, not both")
+        raise DescriptionError(
+            f"{label} is also an actuated joint; list it under joints or under mimic_joints, not both"
+        )
     if relation.joint in declared:
         raise DescriptionError(f"{label} is declared twice; keep one of the two relations")
 
 
-def _flattened(
-    joint: str, declared: dict[str, MimicRelation], actuated: Collection[str], where: str
-) -> MimicRelation:
+def _flattened(joint: str, declared: dict[str, MimicRelation], actuated: Collection[str], where: str) -> MimicRelation:
     multiplier, offset, leader, path = 1.0, 0.0, joint, [joint]
     while leader not in actuated:
         if leader not in declared:
@@ -64,6 +66,8 @@ def _flattened(
         leader = step.leader
         if leader in path:
             cycle = " -> ".join([*path, leader])
-            raise DescriptionError(f"{where}: mimic joints follow each other in a circle ({cycle}); name an actuated leader")
+            raise DescriptionError(
+                f"{where}: mimic joints follow each other in a circle ({cycle}); name an actuated leader"
+            )
         path.append(leader)
     return MimicRelation(joint, leader, multiplier, offset)

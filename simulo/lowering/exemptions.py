@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +11,7 @@ from simulo.description.schema import DisabledPair, RobotDescription
 from simulo.lowering.overlap import always_overlaps
 
 
-def exempt_pairs(description: RobotDescription, progress: Callable[[str], None]) -> list[DisabledPair]:
+def exempt_pairs(description: RobotDescription) -> list[DisabledPair]:
     """Rows for every pair of links with geometry that need not be checked, in the order of `description.links`.
 
     Rigid: no joint moves one against the other. Adjacent: one joint, mimic or not, joins them. Jaws: a follower and
@@ -27,10 +26,8 @@ def exempt_pairs(description: RobotDescription, progress: Callable[[str], None])
     for pair in combinations(solid, 2):
         key = frozenset(pair)
         reason = reasons.get(key)
-        if reason is None and key not in declared and key in near:
-            progress(f"overlap proof: {pair[0]} | {pair[1]}")
-            if always_overlaps(description, *pair):
-                reason = "always overlapping: proven on the hulls over the whole range of the joints between"
+        if reason is None and key not in declared and key in near and always_overlaps(description, *pair):
+            reason = "always overlapping: proven on the hulls over the whole range of the joints between"
         if reason is not None:
             rows.append(DisabledPair(*pair, reason))
     return rows
@@ -58,7 +55,7 @@ def _rigid_root(description: RobotDescription, link: str) -> str:
 
 
 def _touching_at_rest(description: RobotDescription, solid: list[str]) -> set[frozenset[str]]:
-    """Pairs whose bounding boxes meet at the rest pose: any other pair is clear there, so it does not always overlap."""
+    """Pairs whose bounding boxes meet at the rest pose; any other pair is clear there, so not always overlapping."""
     poses = reference_fk(description, description.rest_pose)
     corners = {}
     for link in solid:
@@ -69,5 +66,3 @@ def _touching_at_rest(description: RobotDescription, solid: list[str]) -> set[fr
         for a, b in combinations(solid, 2)
         if np.all(corners[a][0] <= corners[b][1]) and np.all(corners[b][0] <= corners[a][1])
     }
-
-

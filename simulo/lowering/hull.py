@@ -8,12 +8,16 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from simulo.description.certificate import MAX_VERTICES
 from simulo.errors import LoweringError
+from simulo.lowering.triangles import nearest_on_any
 
 GRID = 1e-9
 """[m] Hull vertices are written on this grid."""
 
+NEGLIGIBLE = 1e-6
+"""[m] Corners that stand out by less than this are not worth a vertex."""
+
 _OUTWARD = 4.0 * GRID
-_BATCH = 8
+_BATCH_SHARE = 8
 
 
 def certified_vertices(
@@ -67,27 +71,30 @@ def _written(corners: NDArray[np.float64], label: str) -> NDArray[np.float64]:
 def _reduced_outward(hull: ConvexHull, label: str, max_vertices: int, inflate: float) -> NDArray[np.float64]:
     """Corners of an intersection of supporting half-spaces of the (inflated) hull, at most `max_vertices` of them.
 
-    Starts with 26 fixed directions and cuts, a few at a time, the corners that stand out most, each by the plane
-    towards its nearest point on the hull: that is the cut which takes the most of it.
+    Starts with 26 fixed directions and cuts the corners that stand out most, a share of the planes at a time, each by
+    the plane towards its nearest point on the hull: that is the cut which takes the most of it.
     """
     points = hull.points[hull.vertices]
     centre = points.mean(axis=0)
     normals = _start_normals()
     corners = _intersection(points, normals, inflate, centre, label)
     while True:
-        gaps, directions = _worst_corners(hull, corners)
-        useful = gaps > inflate + 1e-6
-        if not useful.any():
-            return corners
-        candidate = np.concatenate([normals, directions[useful]])
+        gaps, directions = _worst_corners(hull, corners, len(normals) // _BATCH_SHARE)
+        directions = directions[gaps > inflate + NEGLIGIBLE]
+        candidate = np.concatenate([normals, directions])
         cut = _intersection(points, candidate, inflate, centre, label)
-        if len(cut) > max_vertices:
+        while len(cut) > max_vertices and len(candidate) > len(normals):  # fewer of these cuts may still fit
+            candidate = candidate[: len(normals) + (len(candidate) - len(normals)) // 2]
+            cut = _intersection(points, candidate, inflate, centre, label)
+        if len(candidate) == len(normals):
             return corners
         normals, corners = candidate, cut
 
 
 def _start_normals() -> NDArray[np.float64]:
-    grid = np.array([[x, y, z] for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) != (0, 0, 0)], float)
+    grid = np.array(
+        [[x, y, z] for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) != (0, 0, 0)], float
+    )
     return grid / np.linalg.norm(grid, axis=1, keepdims=True)
 
 
@@ -102,56 +109,14 @@ def _intersection(
     return np.unique(region.intersections.round(12), axis=0)
 
 
-def _worst_corners(hull: ConvexHull, corners: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The corners furthest from the hull: their distances, shape (B,), and unit directions from it, shape (B, 3)."""
-    stand_out = (corners @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)
-    worst = corners[np.argsort(-stand_out, kind="stable")[: 4 * _BATCH]]
-    nearest = nearest_on_triangles(worst, hull.points[hull.simplices])
+def _worst_corners(
+    hull: ConvexHull, corners: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The `count` corners furthest from the hull: their distances, (B,), and unit directions from it, (B, 3)."""
+    planes = np.unique(hull.equations, axis=0)
+    stand_out = (corners @ planes[:, :3].T + planes[:, 3]).max(axis=1)
+    worst = corners[np.argsort(-stand_out, kind="stable")[:count]]
+    nearest = nearest_on_any(worst, hull.points[hull.simplices])
     offsets = worst - nearest
     gaps = np.linalg.norm(offsets, axis=1)
-    order = np.argsort(-gaps, kind="stable")[:_BATCH]
-    return gaps[order], offsets[order] / np.maximum(gaps[order], 1e-300)[:, None]
-
-
-def nearest_on_triangles(points: NDArray[np.float64], triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Nearest point on a set of triangles (T, 3, 3), for each of the points (P, 3); brute force, float64."""
-    out = np.empty_like(points)
-    for index, point in enumerate(points):
-        candidates = nearest_on_each(np.broadcast_to(point, (len(triangles), 3)), triangles)
-        out[index] = candidates[np.argmin(((candidates - point) ** 2).sum(axis=1))]
-    return out
-
-
-def nearest_on_each(points: NDArray[np.float64], triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Nearest point on triangle i to point i, shapes (N, 3, 3) and (N, 3) (Ericson 2005, section 5.1.5)."""
-    a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
-    ab, ac = b - a, c - a
-    d1, d2 = _dot(ab, points - a), _dot(ac, points - a)
-    d3, d4 = _dot(ab, points - b), _dot(ac, points - b)
-    d5, d6 = _dot(ab, points - c), _dot(ac, points - c)
-    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
-    inside = np.select(
-        [
-            (d1 <= 0) & (d2 <= 0),
-            (d3 >= 0) & (d4 <= d3),
-            (d6 >= 0) & (d5 <= d6),
-            (vc <= 0) & (d1 >= 0) & (d3 <= 0),
-            (vb <= 0) & (d2 >= 0) & (d6 <= 0),
-            (va <= 0) & (d4 - d3 >= 0) & (d5 - d6 >= 0),
-        ],
-        range(6),
-        default=6,
-    )
-    total = va + vb + vc
-    v = np.choose(inside, [0.0, 1.0, 0.0, _ratio(d1, d1 - d3), 0.0, 1.0 - _ratio(d4 - d3, d4 - d3 + d5 - d6), _ratio(vb, total)])
-    w = np.choose(inside, [0.0, 0.0, 1.0, 0.0, _ratio(d2, d2 - d6), _ratio(d4 - d3, d4 - d3 + d5 - d6), _ratio(vc, total)])
-    return a + v[:, None] * ab + w[:, None] * ac
-
-
-def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.einsum("ij,ij->i", a, b)
-
-
-def _ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
-    """top / bottom where that is asked for; 0 where a degenerate triangle leaves nothing to divide by."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0.0)
+    return gaps, offsets / np.maximum(gaps, 1e-300)[:, None]

@@ -28,14 +28,16 @@ def load_mesh(path: Path, scale: ArrayLike, owner: str) -> trimesh.Trimesh:
         scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh)]
     except (ValueError, OSError, IndexError, KeyError, TypeError, NotImplementedError, ImportError) as error:
-        raise LoweringError(f"{owner}: mesh file {path} cannot be read ({error}); export it again as STL or OBJ") from error
+        raise LoweringError(
+            f"{owner}: mesh file {path} cannot be read ({error}); export it again as STL or OBJ"
+        ) from error
     if not meshes or sum(len(mesh.faces) for mesh in meshes) == 0:
         raise LoweringError(f"{owner}: mesh file {path} is empty; remove the shape or export it again")
     vertices = np.concatenate([np.asarray(mesh.vertices, dtype=np.float64) for mesh in meshes])
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = np.concatenate([np.asarray(mesh.faces) + start for mesh, start in zip(meshes, starts[:-1], strict=True)])
     vertices = vertices * np.asarray(scale, dtype=np.float64)
-    if np.prod(scale) < 0.0:  # a mirrored triangle turns its back; turn it round
+    if np.prod(np.asarray(scale, dtype=np.float64)) < 0.0:  # a mirrored triangle turns its back; turn it round
         faces = faces[:, ::-1]
     refuse_bad_vertices(vertices, f"{owner}: mesh file {path}")
     return _merged(vertices, faces)

@@ -16,7 +16,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import trimesh
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from simulo.description.kinematics import joint_motion
 from simulo.description.mimics import MimicRelation, flatten_mimics
@@ -69,7 +69,9 @@ def _compiled(path: Path) -> mujoco.MjModel:
         except ValueError as error:
             links = _links_named_in(spec, str(error))
             owner = f" (link {', '.join(links)})" if links else ""
-            raise LoweringError(f"{path}{owner}: MuJoCo refuses the model: {error}; repair the file it names") from error
+            raise LoweringError(
+                f"{path}{owner}: MuJoCo refuses the model: {error}; repair the file it names"
+            ) from error
 
 
 @contextlib.contextmanager
@@ -102,22 +104,27 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
     if model.body_jntnum[body] == 0:
         return ModelAttachment(parent, name, origin)
     if model.body_jntnum[body] > 1:
-        raise LoweringError(f"{path}: body {name!r} carries {model.body_jntnum[body]} joints; split it into one body per joint")
+        raise LoweringError(
+            f"{path}: body {name!r} carries {model.body_jntnum[body]} joints; split it into one body per joint"
+        )
     index = int(model.body_jntadr[body])
     joint = model.joint(index).name or f"joint_{index}"
     kind = _TYPES.get(int(model.jnt_type[index]))
     if kind is None:
-        raise LoweringError(f"{path}: joint {joint!r} of body {name!r} is a free or ball joint; only hinges and slides are lowered")
+        raise LoweringError(
+            f"{path}: joint {joint!r} of body {name!r} is free or a ball; hinges and slides are lowered"
+        )
     if kind == "revolute" and np.abs(model.jnt_pos[index]).max() > 0.0:
         raise LoweringError(
-            f"{path}: joint {joint!r} turns about a point beside the origin of body {name!r} (pos {model.jnt_pos[index]}); "
+            f"{path}: joint {joint!r} turns about {model.jnt_pos[index]}, beside the origin of body {name!r}; "
             "move the body's origin onto the joint"
         )
     limited = bool(model.jnt_limited[index])
     if kind == "prismatic" and not limited:
         raise LoweringError(f"{path}: slide joint {joint!r} has no range; give it one")
     reference = float(model.qpos0[model.jnt_qposadr[index]])
-    axis = tuple(float(v) for v in model.jnt_axis[index])
+    x, y, z = (float(v) for v in model.jnt_axis[index])
+    axis = (x, y, z)
     lower, upper = model.jnt_range[index] if limited else (-math.inf, math.inf)
     return ModelJoint(
         name=joint,
@@ -135,7 +142,9 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
 
 def _is_actuated(model: mujoco.MjModel, joint: int) -> bool:
     direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
-    return any(int(model.actuator_trntype[i]) in direct and model.actuator_trnid[i, 0] == joint for i in range(model.nu))
+    return any(
+        int(model.actuator_trntype[i]) in direct and model.actuator_trnid[i, 0] == joint for i in range(model.nu)
+    )
 
 
 def _mimics(model: mujoco.MjModel, joints: list[ModelJoint], path: Path) -> dict[str, MimicRelation]:
@@ -155,7 +164,8 @@ def _mimics(model: mujoco.MjModel, joints: list[ModelJoint], path: Path) -> dict
         constant, slope, *higher = (float(v) for v in model.eq_data[index, :5])
         if any(higher) or slope == 0.0:
             raise LoweringError(
-                f"{path}: equality between joints {names[0]!r} and {names[1]!r} has polycoef {model.eq_data[index, :5]}; "
+                f"{path}: the equality of joints {names[0]!r} and {names[1]!r} has polycoef "
+                f"{model.eq_data[index, :5]}; "
                 "only q1 = c0 + c1 * q2 with c1 other than 0 can be a mimic joint"
             )
         references = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (first, second)]
@@ -189,7 +199,9 @@ def _shape(model: mujoco.MjModel, geom: int, link: str, path: Path) -> Shape:
     }
     if kind not in primitives:
         name = mujoco.mjtGeom(kind).name
-        raise LoweringError(f"{path}: {label} is a {name}, which has no bounded convex geometry; use a model file without it")
+        raise LoweringError(
+            f"{path}: {label} is a {name}, which has no bounded convex geometry; use a model file without it"
+        )
     return Shape(label, collides, placed(primitives[kind](), pose))
 
 
@@ -208,7 +220,8 @@ def _mesh(model: mujoco.MjModel, mesh: int, pose_link_centred: Pose, label: str,
     centring = Pose(tuple(model.mesh_pos[mesh]), tuple(model.mesh_quat[mesh]))
     result = placed(meshes.load_mesh(file, model.mesh_scale[mesh], label), pose_link_centred @ centring.inverse())
     apart = max(
-        float(cKDTree(compiled).query(result.vertices)[0].max()), float(cKDTree(result.vertices).query(compiled)[0].max())
+        float(KDTree(compiled).query(result.vertices)[0].max()),
+        float(KDTree(result.vertices).query(compiled)[0].max()),
     )
     if apart > PLACEMENT_TOLERANCE:
         raise LoweringError(

@@ -65,7 +65,11 @@ def always_overlaps(description: RobotDescription, link_a: str, link_b: str) -> 
 
 
 def _with(
-    low: NDArray[np.float64], high: NDArray[np.float64], index: int, lower: float | None = None, upper: float | None = None
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    index: int,
+    lower: float | None = None,
+    upper: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = low.copy(), high.copy()
     if lower is not None:
@@ -122,7 +126,9 @@ def _motion_and_ball(
     q = np.array(description.rest_pose)
     q[columns] = 0.5 * (low + high)
     poses = reference_fk(description, q)
-    point, radius = _common_ball([_moved(p, poses[links[0]]) for p in planes[0]], [_moved(p, poses[links[1]]) for p in planes[1]])
+    point, radius = _common_ball(
+        [_moved(p, poses[links[0]]) for p in planes[0]], [_moved(p, poses[links[1]]) for p in planes[1]]
+    )
     motions = np.zeros(len(columns))
     for edge in edges:
         lever = 1.0

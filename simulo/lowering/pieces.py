@@ -64,9 +64,9 @@ def _flush_frame(vertices: NDArray[np.float64], normal: NDArray[np.float64]) -> 
     flat = vertices @ plane
     outline = flat[ConvexHull(flat).vertices]
     edges = np.roll(outline, -1, axis=0) - outline
-    edges /= np.linalg.norm(edges, axis=1, keepdims=True)
+    edges = edges / np.linalg.norm(edges, axis=1, keepdims=True)
     along, across = outline @ edges.T, outline @ np.column_stack([-edges[:, 1], edges[:, 0]]).T
     areas = np.ptp(along, axis=0) * np.ptp(across, axis=0)
     x, y = edges[int(np.argmin(areas))]
     first = plane @ np.array([x, y])
-    return np.column_stack([first, np.cross(normal, first), normal])
+    return np.column_stack([first, np.cross(normal, first), normal]).astype(np.float64)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 import numpy as np
 import trimesh
 from numpy.typing import NDArray
@@ -24,8 +27,11 @@ def split_points(mesh: trimesh.Trimesh, count: int, label: str) -> list[NDArray[
         return [np.asarray(mesh.vertices, dtype=np.float64)]
     axis, planes = cut_planes(mesh, count, label)
     triangles = triangles_of(mesh)
-    bounds = [-np.inf, *planes, np.inf]
-    return [clip_to_slab(triangles, axis, low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [clip_to_slab(triangles, axis, *bounds) for bounds in _intervals(planes)]
+
+
+def _intervals(planes: Iterable[float]) -> list[tuple[float, float]]:
+    return list(pairwise([-np.inf, *planes, np.inf]))
 
 
 def cut_planes(mesh: trimesh.Trimesh, count: int, label: str) -> tuple[int, list[float]]:
@@ -36,7 +42,8 @@ def cut_planes(mesh: trimesh.Trimesh, count: int, label: str) -> tuple[int, list
     planes = SPACING * np.arange(np.floor(low / SPACING) + 1, np.ceil(high / SPACING))
     if len(planes) < count - 1:
         raise LoweringError(f"{label} is {high - low:.3f} m long, too short for {count} slabs on a {SPACING} m grid")
-    cells = _cell_hulls(triangles_of(mesh), axis, planes)
+    triangles = triangles_of(mesh)
+    cells = [_hull_corners(clip_to_slab(triangles, axis, *bounds)) for bounds in _intervals(planes)]
     volume = _interval_volumes(cells)
     chosen = _least_total(volume, count)
     return axis, [float(planes[index - 1]) for index in chosen]
@@ -65,32 +72,27 @@ def _crossings(starts: NDArray[np.float64], ends: NDArray[np.float64], axis: int
     return points
 
 
-def _cell_hulls(triangles: NDArray[np.float64], axis: int, planes: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Hull corners of the mesh between neighbouring grid planes: all that a wider slab's hull can need."""
-    bounds = [-np.inf, *planes, np.inf]
-    cells = [clip_to_slab(triangles, axis, low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
-    return [_hull_corners(cell) for cell in cells]
-
-
 def _hull_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The points that a hull of these and others can need."""
     try:
         return points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):  # fewer than four points, or flat: nothing to drop
+    except (QhullError, ValueError):  # too few points, or flat: nothing to drop
         return points
 
 
 def _interval_volumes(cells: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """volume[i, j] [m^3]: of the hull of cells i to j - 1; infinite where that is not a slab."""
+    """volume[i, j] [m^3]: of the hull of the points of cells i to j - 1; infinite where that is no slab."""
     volume = np.full((len(cells) + 1, len(cells) + 1), np.inf)
     for first in range(len(cells)):
-        corners = cells[first]
+        corners = np.empty((0, 3))
         for last in range(first + 1, len(cells) + 1):
-            if last > first + 1:
-                corners = _hull_corners(np.concatenate([corners, cells[last - 1]]))
+            corners = np.concatenate([corners, cells[last - 1]])
             try:
-                volume[first, last] = ConvexHull(corners).volume
-            except (QhullError, ValueError):
+                hull = ConvexHull(corners)
+            except (QhullError, ValueError):  # too few points, or flat: a wider interval may have a volume
                 continue
+            volume[first, last] = hull.volume
+            corners = corners[hull.vertices]
     return volume
 
 

@@ -44,7 +44,9 @@ def read_urdf(path: Path, package_roots: Sequence[Path] = ()) -> RobotModel:
     mimics = _mimics(elements, path)
     joints = [_joint(element, mimics, path) for element in elements if element.get("type") != "fixed"]
     attachments = [
-        ModelAttachment(*_ends(element, path), _origin(element, path)) for element in elements if element.get("type") == "fixed"
+        ModelAttachment(*_ends(element, path), _origin(element, path))
+        for element in elements
+        if element.get("type") == "fixed"
     ]
     roots = (*package_roots, *_environment_roots(), *path.resolve().parents)
     return RobotModel(
@@ -79,19 +81,27 @@ def _ordered_links(names: list[str], elements: list[ElementTree.Element], path: 
         joint, (parent, child) = _name(element, "joint", path), _ends(element, path)
         for link in (parent, child):
             if link not in names:
-                raise LoweringError(f"{path}: joint {joint!r} names link {link!r}, which is not defined; links: {', '.join(names)}")
+                raise LoweringError(
+                    f"{path}: joint {joint!r} names link {link!r}, which is not defined; links: {', '.join(names)}"
+                )
         if child in parents:
-            raise LoweringError(f"{path}: link {child!r} is the child of two joints, {parents[child][1]!r} and {joint!r}; remove one")
+            raise LoweringError(
+                f"{path}: link {child!r} is the child of two joints, {parents[child][1]!r} and {joint!r}; remove one"
+            )
         parents[child] = (parent, joint)
     roots = [name for name in names if name not in parents]
     if len(roots) != 1:
-        raise LoweringError(f"{path}: a robot has one root link, this file has {len(roots)}: {', '.join(roots) or 'none'}")
+        raise LoweringError(
+            f"{path}: a robot has one root link, this file has {len(roots)}: {', '.join(roots) or 'none'}"
+        )
     ordered = roots
     while len(ordered) < len(names):
         ready = [name for name in names if name not in ordered and parents[name][0] in ordered]
         if not ready:
             lost = sorted(set(names) - set(ordered))
-            raise LoweringError(f"{path}: links {', '.join(lost)} are unreachable from {roots[0]!r}: their joints form a circle")
+            raise LoweringError(
+                f"{path}: links {', '.join(lost)} are unreachable from {roots[0]!r}: their joints form a circle"
+            )
         ordered += ready
     return tuple(ordered)
 
@@ -101,7 +111,7 @@ def _joint(element: ElementTree.Element, mimics: dict[str, MimicRelation], path:
     kind = _TYPES.get(element.get("type", ""))
     if kind is None:
         raise LoweringError(
-            f"{path}: joint {name!r} has type {element.get('type')!r}; revolute, continuous, prismatic and fixed are lowered"
+            f"{path}: joint {name!r} has type {element.get('type')!r}; use revolute, continuous, prismatic or fixed"
         )
     limit = element.find("limit")
     lower, upper = -math.inf, math.inf
@@ -133,12 +143,14 @@ def _mimics(elements: list[ElementTree.Element], path: Path) -> dict[str, MimicR
         mimic = element.find("mimic")
         if mimic is None:
             continue
-        name, leader = _name(element, "joint", path), mimic.get("joint")
+        name, leader = _name(element, "joint", path), mimic.get("joint", "")
         label = f"{path}: joint {name!r} mimics {leader!r}"
         if element.get("type") == "fixed":
             raise LoweringError(f"{label}, but is fixed and cannot move; remove its <mimic>")
         if leader not in types:
-            raise LoweringError(f"{label}, which is not a joint of this file; name one of: {', '.join(map(str, types))}")
+            raise LoweringError(
+                f"{label}, which is not a joint of this file; name one of: {', '.join(map(str, types))}"
+            )
         if types[leader] == "fixed":
             raise LoweringError(f"{label}, which is a fixed joint and never moves; name a moving leader")
         where = f"joint {name!r} <mimic>"
@@ -226,7 +238,9 @@ def _shape(shape: ElementTree.Element, label: str, path: Path, roots: Sequence[P
         scale = _numbers(shape.get("scale", "1 1 1"), 3, f"{label} scale", path)
         return meshes.load_mesh(_mesh_path(shape.get("filename", ""), label, path, roots), scale, f"{path}: {label}")
     if shape.tag == "box":
-        return meshes.box([0.5 * v for v in _positive(_numbers(shape.get("size", ""), 3, f"{label} size", path), label, path)])
+        return meshes.box(
+            [0.5 * v for v in _positive(_numbers(shape.get("size", ""), 3, f"{label} size", path), label, path)]
+        )
     if shape.tag == "sphere":
         radius = _positive(_numbers(shape.get("radius", ""), 1, f"{label} radius", path), label, path)[0]
         return meshes.ellipsoid([radius] * 3)
@@ -258,4 +272,6 @@ def _mesh_path(filename: str, label: str, path: Path, roots: Sequence[Path]) -> 
         if place.is_file():
             return place
     listing = "\n".join(f"  - {place}" for place in tried)
-    raise LoweringError(f"{path}: {label}: mesh {filename!r} was not found. Tried:\n{listing}\nSet ROS_PACKAGE_PATH to its root")
+    raise LoweringError(
+        f"{path}: {label}: mesh {filename!r} was not found. Tried:\n{listing}\nSet ROS_PACKAGE_PATH to its root"
+    )

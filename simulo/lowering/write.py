@@ -27,14 +27,14 @@ def piece_entry(piece: ConvexPiece) -> PieceEntry:
     pose = piece.box_pose
     return PieceEntry(
         box=BoxEntry(position=pose.position, orientation_wxyz=pose.orientation_wxyz, half=piece.box_half),
-        dop_nm=_nanometres(piece.dop),
-        vertices_nm=_nanometres(piece.vertices),
+        dop_nm=[(low, high) for low, high in _nanometres(piece.dop)],
+        vertices_nm=[(x, y, z) for x, y, z in _nanometres(piece.vertices)],
     )
 
 
-def _nanometres(values: NDArray[np.float64]) -> list[tuple[int, ...]]:
+def _nanometres(values: NDArray[np.float64]) -> list[list[int]]:
     """Values that already lie on the 1 nm grid, as whole numbers."""
-    return [tuple(row) for row in np.rint(values / NANOMETRE).astype(np.int64).tolist()]
+    return np.rint(values / NANOMETRE).astype(np.int64).tolist()
 
 
 def _render(value: Any, depth: int) -> str:
