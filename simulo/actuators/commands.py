@@ -107,6 +107,8 @@ def _decode_list(commands: Sequence, open_threshold: float, close_threshold: flo
 
 def _number(command: object, position: int) -> numbers.Real | Tensor:
     """The command itself, once it is known to be one number."""
+    if isinstance(command, np.ndarray) and command.ndim == 0:
+        command = command[()]
     if isinstance(command, GripperState):
         raise TypeError(f"command {position} is {command!r}, a state to read; commands are GripperCommand or numbers")
     if isinstance(command, (bool, np.bool_)) or (isinstance(command, Tensor) and command.dtype == torch.bool):
@@ -116,8 +118,6 @@ def _number(command: object, position: int) -> numbers.Real | Tensor:
         raise ValueError(f"command {position} has shape {shape}; a list holds one number per environment")
     if isinstance(command, Tensor):
         return command.detach()
-    if isinstance(command, np.ndarray):
-        return command[()]
     if not isinstance(command, numbers.Real):
         raise TypeError(f"command {position} is {type(command).__name__}; {_POLARITY}")
     return command
