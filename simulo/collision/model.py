@@ -101,7 +101,7 @@ def build_model(
     )
     edges, posed_links, posed_gates = build_edges(description, links, grippers)
     bodies, shapes = build_bodies(links, geometry, posed_links, posed_gates)
-    pair_arrays, pairs, exempt = build_pairs(description, links, bodies, shapes)
+    pair_arrays, pairs, exempt = build_pairs(description, finger_model, links, bodies, shapes)
     static = {}
     if fixed_base:
         moving = {link for joint in description.joints for link in _moved_by(description, links, joint.name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,15 @@ class PairArrays:
 
 
 def build_pairs(
-    description: RobotDescription, links: tuple[str, ...], bodies: BodyArrays, shapes: ShapeArrays
+    description: RobotDescription,
+    finger_model: Literal["mimic", "swept"],
+    links: tuple[str, ...],
+    bodies: BodyArrays,
+    shapes: ShapeArrays,
 ) -> tuple[PairArrays, tuple[tuple[str, str], ...], tuple[DisabledPair, ...]]:
     """The checked pairs as arrays and by name, and the exempt ones with their reasons."""
     number = {name: i for i, name in enumerate(links)}
-    exempt = tuple(p for p in description.disabled_pairs if p.link_a in number and p.link_b in number)
+    exempt = tuple(p for p in description.exemptions(finger_model) if p.link_a in number and p.link_b in number)
     skipped = {frozenset((number[p.link_a], number[p.link_b])) for p in exempt}
     rows = []
     for a, b in combinations(range(len(bodies.body)), 2):

@@ -88,6 +88,7 @@ class RobotFile(_Part):
     rest_pose: dict[str, Number] = {}
     tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
     disabled_pairs: list[DisabledPairEntry] = []
+    swept_disabled_pairs: list[DisabledPairEntry] = []
     touch_links: list[str] = []
 
 

@@ -122,6 +122,7 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
         geometry={link: _geometry(link, entry) for link, entry in collision.geometry.items()},
         swept={name: _geometry(_swept_link(robot, name), entry) for name, entry in collision.swept.items()},
         digest=digest,
+        swept_disabled_pairs=tuple(DisabledPair(*entry.links, entry.reason) for entry in robot.swept_disabled_pairs),
     )
 
 

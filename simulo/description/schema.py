@@ -163,7 +163,8 @@ class RobotDescription:
 
     links: parents before children, `root_link` first. joints: the command columns in order (followers excluded).
     rest_pose: shape (num_joints,), in `joints` order. touch_links: links a held payload may touch, beside the hand's
-    own grasp contact links. swept: per gripper name, the old one-hull finger model in the leader's frame.
+    own grasp contact links. swept: per gripper name, the old one-hull finger model in the leader's frame;
+    swept_disabled_pairs: the rows that only this model needs, since its hull reaches where no finger does.
     digest: SHA-256 of robot.yaml and collision.json.
     """
 
@@ -181,10 +182,15 @@ class RobotDescription:
     geometry: Mapping[str, LinkGeometry]
     swept: Mapping[str, LinkGeometry]
     digest: str
+    swept_disabled_pairs: tuple[DisabledPair, ...] = ()
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         return tuple(joint.name for joint in self.joints)
+
+    def exemptions(self, finger_model: Literal["mimic", "swept"]) -> tuple[DisabledPair, ...]:
+        """Rows that the self check leaves out under a finger model; dropped followers may still be named in them."""
+        return self.disabled_pairs + (self.swept_disabled_pairs if finger_model == "swept" else ())
 
     def gripper(self, name: str) -> Gripper:
         for gripper in self.grippers:

@@ -153,7 +153,7 @@ def _check_rest_pose(description: RobotDescription, where: str) -> None:
 def _check_pairs(description: RobotDescription, where: str) -> None:
     links = set(description.links)
     seen: set[frozenset[str]] = set()
-    for pair in description.disabled_pairs:
+    for pair in description.exemptions("swept"):
         key, label = frozenset((pair.link_a, pair.link_b)), f"{where}: disabled pair ({pair.link_a}, {pair.link_b})"
         _refuse_unknown((pair.link_a, pair.link_b), links, label, "link")
         if len(key) != 2:
