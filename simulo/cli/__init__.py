@@ -10,7 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
-from simulo.cli import bench, robots
+from simulo.cli import bench, lower, robots
 from simulo.cli.output import err
 from simulo.errors import SimuloError
 
@@ -35,6 +35,7 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
 
 
 app.add_typer(bench.app, name="bench")
+app.command()(lower.lower)
 app.command()(robots.check)
 app.command()(robots.robots)
 
