@@ -80,8 +80,8 @@ class DeploySimPerception:
     """The map of every environment, from its depth cameras. Give it to `CollisionGate.set_world`.
 
     `refresh` once per environment step takes a frame when one is due; several gates may share one perception, since
-    asking again within a step takes no second frame. `look` builds the map of environments that have just begun an
-    episode: the robot stands still until their cameras have seen the scene often enough to believe it.
+    asking again within a step takes no second frame. `look` builds the maps of environments that have just begun an
+    episode: their robots stand still until the cameras have seen the scene often enough to believe it.
 
     grid: where the map lies. cameras: names in the scene, all of one size, field of view and rate; without it, every
     camera of the scene. Other settings: see `SelfFilter` and `OccupancyMapper`.
@@ -114,6 +114,7 @@ class DeploySimPerception:
         self._camera_poses = torch.tensor(poses, dtype=torch.float32, device=env.device)
         self._every_env = torch.arange(env.num_envs, device=env.device)
         self._next_step = env.step_count
+        self._unseen = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
         self.revision = 0
         """Grows by one whenever a map has changed."""
         self.skipped: dict[int, tuple[str, ...]] = {}
@@ -130,11 +131,20 @@ class DeploySimPerception:
             self._next_step = self._env.step_count + self._period
             self._take_frame(self._every_env, times=1)
 
-    def look(self, env_ids: Tensor) -> None:
-        """Forget what was seen of these environments and see them anew, often enough for surfaces to count."""
+    def forget(self, env_ids: Tensor) -> None:
+        """Episodes have ended in these environments: their maps are worth nothing, and their hands are empty."""
         self.mapper.reset(env_ids)
+        for slot in range(self.self_filter.slots):
+            self.self_filter.release(slot, env_ids)
+        self._unseen[env_ids] = True
         self.revision += 1
-        self._take_frame(env_ids, times=self.mapper.evidence.frames_to_occupy)
+
+    def look(self) -> None:
+        """See the environments anew that were forgotten, often enough for surfaces to count."""
+        unseen = self._unseen.nonzero().flatten()
+        if len(unseen):
+            self._unseen[unseen] = False
+            self._take_frame(unseen, times=self.mapper.evidence.frames_to_occupy)
 
     def hold(self, slot: int, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor) -> None:
         """The robot now holds `shape`: what it fills is free of obstacles at once, and it shows none from now on.

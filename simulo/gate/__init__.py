@@ -1,0 +1,7 @@
+"""The gate between a policy's commands and physics."""
+
+from simulo.gate.declarations import Region
+from simulo.gate.gate import CollisionGate, Decision
+from simulo.gate.verdict import Verdict
+
+__all__ = ["CollisionGate", "Decision", "Region", "Verdict"]

@@ -1,0 +1,174 @@
+"""The robot as the gate sees it: in a simulated environment, or alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from simulo.collision import CollisionModel
+from simulo.description import RobotDescription, reference_fk
+from simulo.errors import GateError
+from simulo.gate.rigid import compose
+from simulo.pose import Pose
+from simulo.robot import Robot
+
+if TYPE_CHECKING:
+    from simulo.env import LearningEnv
+
+CLOSED = 1  # simulo.actuators.GripperState.CLOSED: the gate knows actuators only as a robot's latches
+MODEL_TOLERANCE = 0.001  # m: more than this, and the model that is checked is not the robot that moves
+_LEVER = 0.1  # m: a link that is turned shows itself in points this far from its origin
+
+
+class Body(Protocol):
+    """What the gate reads of a robot in `num_envs` environments. measured: whether joint positions are known."""
+
+    num_envs: int
+    device: torch.device
+    measured: bool
+
+    @property
+    def time(self) -> float:
+        """Environment time [s]."""
+        ...
+
+    def base_pose(self) -> Tensor:
+        """(num_envs, 7), float32."""
+        ...
+
+    def joint_positions(self) -> Tensor:
+        """Measured, shape (num_envs, dof), float32."""
+        ...
+
+    def closed(self) -> Tensor:
+        """Which hands are CLOSED, bool, shape (num_envs, hands)."""
+        ...
+
+    def link_poses(self, links: tuple[str, ...]) -> Tensor:
+        """Measured, in the environment's frame, shape (num_envs, links, 7), float32."""
+        ...
+
+
+class SimulatedBody:
+    """A `simulo.Robot` of an environment."""
+
+    measured = True
+
+    def __init__(self, env: LearningEnv, model: CollisionModel) -> None:
+        self.robot = _find_robot(env.scene.robots, model)
+        self.num_envs, self.device = env.num_envs, env.device
+        self._env, self._model = env, model
+        pose = self.robot.initial_pose
+        base = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float32, device=env.device)
+        self._base = base.repeat(env.num_envs, 1)
+        self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
+        self._fingers: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def time(self) -> float:
+        return self._env.time
+
+    def base_pose(self) -> Tensor:
+        return self._base
+
+    def joint_positions(self) -> Tensor:
+        return self.robot.state.joint_positions[:, : self._model.num_joints]
+
+    def link_poses(self, links: tuple[str, ...]) -> Tensor:
+        columns = [self.robot.link_names.index(link) for link in links]
+        return self.robot.state.link_poses[:, columns]
+
+    def closed(self) -> Tensor:
+        out = torch.zeros((self.num_envs, max(len(self._model.grippers), 1)), dtype=torch.bool, device=self.device)
+        for latch in self.robot.latches:
+            pattern = getattr(latch, "finger_joints", "")  # latches of other actuators move no finger
+            for hand in self._hands(pattern):
+                out[:, hand] |= latch.state == CLOSED
+        return out
+
+    def _hands(self, pattern: str) -> tuple[int, ...]:
+        """Hands whose joint a latch drives."""
+        if pattern not in self._fingers:
+            columns = self.robot.find_joints(pattern) if pattern else []
+            self._fingers[pattern] = tuple(self._hand_of_joint[c] for c in columns if c in self._hand_of_joint)
+        return self._fingers[pattern]
+
+    def refuse_other_model(self, description: RobotDescription) -> None:
+        """GateError when some link's pose in the simulator is not the model's, within MODEL_TOLERANCE."""
+        q = self.joint_positions().cpu().numpy()
+        model = reference_fk(description, q)
+        base = self.robot.initial_pose.matrix
+        actual = self.robot.state.link_poses.cpu().numpy()
+        probes = np.vstack([np.zeros(3), _LEVER * np.eye(3)])
+        worst, name = 0.0, ""
+        for column, link in enumerate(self.robot.link_names):
+            expected = base @ model[link]
+            for env in range(len(q)):
+                pose = Pose(tuple(actual[env, column, :3]), tuple(actual[env, column, 3:]))
+                here = probes @ expected[env, :3, :3].T + expected[env, :3, 3]
+                gap = float(np.linalg.norm(pose.apply(probes) - here, axis=1).max())
+                if not gap <= worst:
+                    worst, name = gap, link
+        if not worst <= MODEL_TOLERANCE:
+            raise GateError(
+                f"the model of {description.name!r} puts link {name!r} {1000 * worst:.1f} mm from where the simulator "
+                f"has it (at most {1000 * MODEL_TOLERANCE:.0f} mm is accepted), so the gate would check another robot; "
+                f"lower it again from the file that the simulator loads, with `simulo lower {description.name}`"
+            )
+
+
+class LoneBody:
+    """A robot without a simulator: one environment, base at its origin, measured where `place` put it."""
+
+    num_envs = 1
+    time = 0.0
+
+    def __init__(self, description: RobotDescription, model: CollisionModel, device: torch.device) -> None:
+        self.device, self.measured = device, False
+        self._description, self._model = description, model
+        self._base = torch.tensor([[0.0, 0, 0, 1, 0, 0, 0]], device=device)
+        self._q = torch.as_tensor(np.array(description.rest_pose), dtype=torch.float32, device=device)[None]
+
+    def place(self, q: ArrayLike | Tensor) -> None:
+        """The measured configuration from now on, shape (dof,)."""
+        values = torch.as_tensor(np.asarray(q), dtype=torch.float32, device=self.device).reshape(1, -1)
+        if values.shape != self._q.shape or not torch.isfinite(values).all():
+            raise GateError(f"a configuration of {self._model.name!r} is {self._q.shape[1]} finite joint values")
+        self._q, self.measured = values, True
+
+    def base_pose(self) -> Tensor:
+        return self._base
+
+    def joint_positions(self) -> Tensor:
+        return self._q
+
+    def closed(self) -> Tensor:
+        return torch.zeros((1, max(len(self._model.grippers), 1)), dtype=torch.bool, device=self.device)
+
+    def link_poses(self, links: tuple[str, ...]) -> Tensor:
+        if not self.measured:
+            raise GateError(
+                "attaching to a hand needs to know where the hand is, so that the object leaves the world: give the "
+                "gate to an environment, call gate.set_configuration(q) first, or use world='none'"
+            )
+        poses = reference_fk(self._description, self._q[0].cpu().numpy())
+        rows = [Pose.from_matrix(poses[link]) for link in links]
+        values = [[*pose.position, *pose.orientation_wxyz] for pose in rows]
+        local = torch.tensor([values], dtype=torch.float64)
+        return compose(self._base.cpu().double()[:, None].expand_as(local), local).to(self.device, torch.float32)
+
+
+def _find_robot(robots: dict[str, Robot], model: CollisionModel) -> Robot:
+    digest = model.digest.rsplit(":", 1)[0]
+    fitting = [robot for robot in robots.values() if robot.description.digest == digest]
+    if len(fitting) != 1:
+        there = ", ".join(f"{name} ({robot.description.name})" for name, robot in robots.items()) or "no robot"
+        raise GateError(
+            f"the gate checks robot {model.name!r}, and the scene has {there}; it needs exactly one robot of the very "
+            "same description"
+        )
+    return fitting[0]

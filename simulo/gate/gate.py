@@ -1,0 +1,392 @@
+"""`CollisionGate`: nothing that the policy commands reaches physics before it has been checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from simulo.collision import ConvexShape, Kind, Payload, Primitives, VoxelGrid, build_model
+from simulo.description import RobotDescription, load_description
+from simulo.device import resolve_device
+from simulo.errors import GateError
+from simulo.gate.body import LoneBody, SimulatedBody
+from simulo.gate.declarations import (
+    Region,
+    aperture_limit,
+    checked_duration,
+    edges,
+    object_limit,
+    refuse_oversized,
+)
+from simulo.gate.primitives import SceneWorld, as_convex
+from simulo.gate.rigid import pose_rows
+from simulo.gate.session import SLOTS_PER_HAND, Session
+from simulo.gate.settings import GateSettings
+from simulo.gate.sources import as_world
+from simulo.gate.verdict import Verdict
+from simulo.indexing import EnvIds, resolve_env_ids
+from simulo.perception import DeploySimPerception
+from simulo.pose import Pose
+from simulo.props import Prop, Shape
+
+if TYPE_CHECKING:
+    from simulo.env import LearningEnv
+
+_COLLISIONS = (Kind.NON_FINITE, Kind.SELF, Kind.PAYLOAD, Kind.WORLD, Kind.NOT_EVALUATED)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """verdict: of one step. terminate: bool, shape (num_envs,), the environments whose episode the gate ends."""
+
+    verdict: Verdict
+    terminate: Tensor
+
+
+class CollisionGate:
+    """Checks every step's joint targets against the robot itself, what it holds, and the world.
+
+    Give it to `LearningEnv(..., gate=...)`, or use it alone through `check`. What it does not know is refused.
+
+    robot: a name of `simulo.list_robots()`, a folder, or a description. on_stop: "hold" replaces a refused
+    environment's whole row by its last accepted targets (where it is measured, before any), "terminate" ends its
+    episode with them, "report" only tells. self_margin, world_margin [m]: a distance of a margin or less is refused.
+    world: "voxels" (a map: see `set_world`), "primitives" (exact shapes: the scene's own props unless others are set)
+    or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old hull of a whole stroke, kept to
+    compare with. horizon: the most rows of an action chunk. max_age [s]: an older map refuses. unknown: whether cells
+    that no camera ever saw are "free" (counted in the verdict) or "occupied". tracking_margin [m]: widens both margins
+    for how far the robot strays from its commands. device: of a gate that is used alone.
+    """
+
+    def __init__(
+        self,
+        robot: str | RobotDescription,
+        on_stop: Literal["hold", "terminate", "report"] = "hold",
+        self_margin: float = 0.0,
+        world_margin: float = 0.005,
+        world: Literal["voxels", "primitives", "none"] = "voxels",
+        finger_model: Literal["mimic", "swept"] = "mimic",
+        horizon: int = 1,
+        motion_check: bool = False,
+        max_age: float = 0.5,
+        unknown: Literal["free", "occupied"] = "free",
+        device: str = "auto",
+        tracking_margin: float = 0.0,
+    ) -> None:
+        self.settings = GateSettings(
+            on_stop,
+            self_margin,
+            world_margin,
+            world,
+            finger_model,
+            horizon,
+            motion_check,
+            max_age,
+            unknown,
+            tracking_margin,
+        )
+        self.description = load_description(robot) if isinstance(robot, str) else robot
+        self.model = build_model(self.description, finger_model)
+        self._device = device
+        self._objects: dict[str, ConvexShape] = {}
+        self._grasped: dict[tuple[int, str], str] = {}
+
+    @cached_property
+    def _session(self) -> Session:
+        """Of the robot alone; `bind` puts an environment's in its place."""
+        body = LoneBody(self.description, self.model, resolve_device(self._device))
+        return Session(self.model, self.settings, body)
+
+    @property
+    def num_envs(self) -> int:
+        """1 for a gate that is used alone."""
+        return self._session.body.num_envs
+
+    @property
+    def device(self) -> torch.device:
+        return self._session.body.device
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        q: Tensor | ArrayLike,
+        base_pose: Pose | Tensor | ArrayLike | None = None,
+        env_ids: EnvIds | None = None,
+        links: str | None = None,
+        world: bool = True,
+        distances: bool = False,
+    ) -> Verdict:
+        """Judge candidate configurations without touching anything.
+
+        q [rad or m], columns in `description.joints` order (followers excluded): (dof,) for one environment; (M, dof)
+        with env_ids of length M; (num_envs, dof); (num_envs, H, dof) for chunks of H rows. A gate without an
+        environment takes any number of candidates. base_pose: the robot's base in its environment, one for all or
+        (num_envs, 7); where it stands, when left out. links: ask only of one link, or of "gripper:<hand>", followers
+        included. world=False leaves the world out. distances=True returns least distances instead of stopping at a
+        bound above the margin. Raises ValueError for shapes that do not fit.
+        """
+        session = self._session
+        candidates = torch.as_tensor(np.asarray(q) if not isinstance(q, Tensor) else q.detach())
+        candidates = candidates.to(session.body.device, torch.float32)
+        dof = self.model.num_joints
+        if candidates.ndim == 1:
+            candidates = candidates[None]
+            env_ids = [0] if env_ids is None and session.body.num_envs > 0 else env_ids
+        if candidates.ndim not in (2, 3) or candidates.shape[-1] != dof or 0 in candidates.shape:
+            raise ValueError(
+                f"q must have shape (dof,), (M, dof) or (N, H, dof), got {tuple(candidates.shape)}; the dof = {dof} "
+                f"columns are {', '.join(self.model.joint_names)}"
+            )
+        ids = self._entries(len(candidates), env_ids)
+        base = session.body.base_pose()
+        if base_pose is not None:
+            base = pose_rows(base_pose, self.num_envs, "base_pose").to(base)
+        session.refresh()
+        return session.check(candidates.contiguous(), base, ids, links, world, distances)
+
+    def describe(self, env_id: int) -> str:
+        """A sentence on one environment's part of the last step's verdict."""
+        return self._last.describe(env_id)
+
+    def set_configuration(self, q: ArrayLike | Tensor) -> None:
+        """Where the robot is measured to be, shape (dof,): for a gate that is used alone and attaches objects."""
+        body = self._session.body
+        if not isinstance(body, LoneBody):
+            raise GateError("this gate belongs to an environment, which measures the robot itself")
+        body.place(q)
+
+    # --- the world ---------------------------------------------------------------------------------------------------
+
+    def set_world(self, world: VoxelGrid | Primitives | DeploySimPerception, stamp: Tensor | None = None) -> None:
+        """Check against this from now on. Its number of environments must be the gate's.
+
+        A grid is copied and ages from `stamp` [s], shape (num_envs,) (now, when left out); max_age=inf for one that
+        never changes. Primitives are copied and do not age. A perception is asked for frames as they fall due.
+        """
+        session = self._session
+        now = torch.full((self.num_envs,), session.body.time, dtype=torch.float64, device=self.device)
+        session.use_world(as_world(world, self.settings, now, stamp))
+
+    # --- what is held and what is allowed ----------------------------------------------------------------------------
+
+    def attach(
+        self,
+        hand: str,
+        shape: ConvexShape | Shape,
+        pose: Pose | Tensor | ArrayLike,
+        support: Region | None = None,
+        env_ids: EnvIds | None = None,
+        touch_links: Sequence[str] = (),
+        object: str | Prop = "",
+    ) -> None:
+        """From now on a hand holds a shape: it is checked like a link, and what it filled in the world is free at once.
+
+        pose: the shape's frame in the hand link's frame. support: a box in which the payload, and only it, may touch
+        what is there (see `declare_place`), until it has been clear of it once. touch_links: links it may touch beside
+        the hand's own fingers. object: its name in the world, when it has one (else what lies in its place is it).
+        Raises GateError when the hand holds as much as it can, and for poses that are none.
+        """
+        session = self._session
+        index, ids = self._hand(hand), self._ids(env_ids)
+        if len(ids) == 0:
+            return
+        slot = session.payloads.free_slot(index, ids)
+        if slot < 0:
+            raise GateError(f"the {hand} hand holds {SLOTS_PER_HAND} objects already; detach one first")
+        convex = shape if isinstance(shape, ConvexShape) else as_convex(shape)
+        rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
+        link = self.model.grippers[index].hand_link
+        column = index * SLOTS_PER_HAND + slot
+        session.payloads.put(column, ids, convex, link, rows, self._names_of(object, hand, ids))
+        try:
+            taken = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
+        except GateError:
+            session.payloads.take_out(column, ids)
+            raise
+        on_device = rows.to(self.device, torch.float32)
+        session.checker.attach(Payload(hand, convex, on_device, slot, link, tuple(touch_links)), ids)
+        for item in taken:
+            session.world.take(item)
+        session.note_holding()
+        if support is not None:
+            self._allow_support(column, support, ids, torch.inf)
+        session.refresh()
+
+    def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
+        """A hand lets go of all it holds: each object is an obstacle again where it now is."""
+        session = self._session
+        index, ids = self._hand(hand), self._ids(env_ids)
+        for slot in range(SLOTS_PER_HAND):
+            column = index * SLOTS_PER_HAND + slot
+            given = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
+            session.payloads.take_out(column, ids)
+            session.checker.detach(hand, slot, ids)
+            session.checker.clear_support_region(hand, slot, ids)
+            for item in given:
+                session.world.give_back(item)
+        session.note_holding()
+        session.refresh()
+
+    def declare_grasp(
+        self,
+        hand: str,
+        pose: Pose | Tensor | ArrayLike,
+        size: ArrayLike,
+        duration: float,
+        object: str | Prop | Shape | None = None,
+        env_ids: EnvIds | None = None,
+    ) -> None:
+        """For `duration` [s], the hand's fingers may touch what lies in a box. Declare it when closing begins.
+
+        pose: of the box's centre in the environment, one or (M, 7). size [m]: full edges. object: what is grasped, by
+        name or shape; the box may exceed its box by a cell on each side and no more. Without it, no edge may exceed
+        the open hand's aperture plus a cell on each side. Everything but the fingers stays checked.
+        """
+        session = self._session
+        index, ids = self._hand(hand), self._ids(env_ids)
+        box = edges(size, "declare_grasp: size")
+        until = session.body.time + checked_duration(duration, "declare_grasp")
+        limit, why = self._grasp_limit(hand, object)
+        refuse_oversized(box, limit, why)
+        rows = pose_rows(pose, len(ids), f"declare_grasp({hand!r}): pose").to(self.device, torch.float32)
+        name = object.name if isinstance(object, Prop) else object if isinstance(object, str) else ""
+        sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
+        session.checker.set_grasp_region(hand, rows, sizes, ids, name if name in session.world.objects else None)
+        session.expiries.set(ids, index, until)
+        for env in ids.tolist():
+            self._grasped[env, hand] = name
+
+    def declare_place(
+        self, region: Region, duration: float, hand: str | None = None, env_ids: EnvIds | None = None
+    ) -> None:
+        """For `duration` [s], what a hand holds may touch what lies in a box; nothing else may.
+
+        It ends early once the payload has been a margin and a cell diagonal clear of the box. hand: one, or every hand
+        that holds something. Raises GateError where the hand holds nothing.
+        """
+        session, ids = self._session, self._ids(env_ids)
+        until = session.body.time + checked_duration(duration, "declare_place")
+        hands = [gripper.name for gripper in self.model.grippers] if hand is None else [hand]
+        found = False
+        for name in hands:
+            for slot in range(SLOTS_PER_HAND):
+                column = self._hand(name) * SLOTS_PER_HAND + slot
+                holding = ids[session.payloads.present[ids, column]]
+                if len(holding):
+                    found = True
+                    self._allow_support(column, region, holding, until)
+        if not found:
+            raise GateError(f"declare_place: {hand or 'no'} hand holds nothing in environments {ids.tolist()[:8]}")
+
+    # --- called by the environment: see `simulo.env.Gate` ------------------------------------------------------------
+
+    def bind(self, env: LearningEnv) -> None:
+        """Take an environment's robot and scene. Raises GateError where the model is not the simulator's robot."""
+        body = SimulatedBody(env, self.model)
+        body.refuse_other_model(self.description)
+        self._body = body
+        self._objects = {name: as_convex(prop.shape) for name, prop in env.scene.props.items()}
+        self._session = Session(self.model, self.settings, body)
+        self._nobody = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+        if self.settings.world == "primitives":
+            self._session.use_world(SceneWorld(env.scene.props, env.num_envs, env.device))
+        self._last = self._session.check(body.joint_positions(), body.base_pose(), None, None, True, False)
+
+    def filter(self, env: LearningEnv) -> Decision:
+        """Judge the buffered commands of every environment, and take back those that are refused."""
+        session, robot = self._session, self._body.robot
+        session.refresh()
+        verdict = session.check(robot.commanded_positions(), session.body.base_pose(), None, None, True, False)
+        self._last = verdict
+        if self.settings.on_stop == "report":
+            return Decision(verdict, self._nobody)
+        clear = verdict.clear
+        robot.accept_commands(clear)
+        if bool(clear.all()):
+            return Decision(verdict, self._nobody)
+        refused = ~clear
+        robot.restore_commands(refused)
+        return Decision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
+
+    def reset(self, env_ids: Tensor) -> None:
+        """Forget what was declared, held and seen in these environments."""
+        self._session.forget(env_ids)
+        ended = set(env_ids.tolist())
+        self._grasped = {key: name for key, name in self._grasped.items() if key[0] not in ended}
+
+    def check_reset(self, env: LearningEnv, env_ids: Tensor) -> None:
+        """Look at the world anew and judge the configuration that new episodes start in. GateError on a collision."""
+        session = self._session
+        session.world.look()
+        session.refresh()
+        start = session.body.joint_positions()[env_ids].contiguous()
+        verdict = session.check(start, session.body.base_pose(), env_ids, None, True, False)
+        wrong = [i for i in (~verdict.clear).nonzero().flatten().tolist() if int(verdict.kind[i]) in _COLLISIONS]
+        if wrong:
+            raise GateError(
+                f"{len(wrong)} of {len(verdict)} environments start in a configuration that the gate refuses: "
+                f"{verdict.describe(wrong[0])}; change the initial pose, or move what is in the way in reset_idx"
+            )
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    def _hand(self, name: str) -> int:
+        return self.model.gripper_index(name)
+
+    def _ids(self, env_ids: EnvIds | None) -> Tensor:
+        return resolve_env_ids(env_ids, self.num_envs, self.device)
+
+    def _entries(self, count: int, env_ids: EnvIds | None) -> Tensor | None:
+        """Environment of each of `count` candidates; None stands for every environment in order."""
+        if env_ids is not None:
+            ids = self._ids(env_ids)
+            if len(ids) != count:
+                raise ValueError(f"q has {count} candidates, env_ids {len(ids)}; there must be one id for each")
+            return ids
+        if count == self.num_envs:
+            return None
+        if isinstance(self._session.body, LoneBody):
+            return torch.zeros(count, dtype=torch.int64, device=self.device)
+        raise ValueError(f"q has {count} candidates for {self.num_envs} environments; pass env_ids, one for each")
+
+    def _names_of(self, given: str | Prop, hand: str, ids: Tensor) -> list[str]:
+        """The name of what is attached in each environment: as given, or as the hand's last grasp was declared."""
+        name = given.name if isinstance(given, Prop) else given
+        if name and name not in self._known_objects():
+            raise GateError(f"no object {name!r} in the world; there are: {', '.join(self._known_objects()) or 'none'}")
+        return [name or self._grasped.get((env, hand), "") for env in ids.tolist()]
+
+    def _known_objects(self) -> dict[str, ConvexShape]:
+        return {**self._objects, **self._session.world.objects}
+
+    def _grasp_limit(self, hand: str, object: str | Prop | Shape | None) -> tuple[tuple[float, float, float], str]:
+        """Largest edges [m] of a grasp box, and why."""
+        cell = self._session.world.cell
+        if object is None:
+            return aperture_limit(self.description, self.description.gripper(hand), cell)
+        if not isinstance(object, (str, Prop)):
+            return object_limit(as_convex(object), "the object", cell)
+        name = object.name if isinstance(object, Prop) else object
+        known = self._known_objects()
+        if name not in known:
+            raise GateError(f"declare_grasp: no object {name!r} in the world; there are: {', '.join(known) or 'none'}")
+        return object_limit(known[name], name, cell)
+
+    def _allow_support(self, column: int, region: Region, ids: Tensor, until: float) -> None:
+        """Let one payload slot touch what lies in a box until a time [s], or until it has been lifted off."""
+        session = self._session
+        box = edges(region.size, "support region: size")
+        rows = pose_rows(region.pose, len(ids), "support region: pose").to(self.device, torch.float32)
+        sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
+        hand, slot = divmod(column, SLOTS_PER_HAND)
+        session.checker.set_support_region(self.model.grippers[hand].name, slot, rows, sizes, ids)
+        session.payloads.set_support(column, ids, rows, sizes)
+        session.expiries.set(ids, len(self.model.grippers) + column, until)

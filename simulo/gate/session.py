@@ -1,0 +1,179 @@
+"""One gate at work on one body: its checker, its world, what is held and what is allowed for a while."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from simulo.collision import CollisionChecker, CollisionModel, MapStatus, Primitives
+from simulo.gate.body import Body
+from simulo.gate.declarations import Expiries, end_region
+from simulo.gate.payloads import Held, PayloadTable
+from simulo.gate.rigid import compose
+from simulo.gate.settings import GateSettings
+from simulo.gate.verdict import Checked, Verdict
+from simulo.gate.world import OwedWorld, Taken, World, no_world
+
+SLOTS_PER_HAND = 2
+MAX_PRIMITIVES = 64
+
+
+class Session:
+    """The state of a gate for one body. Nothing here loops over environments but what a declaration changes."""
+
+    def __init__(self, model: CollisionModel, settings: GateSettings, body: Body) -> None:
+        self.body, self.settings, self.model = body, settings, model
+        self_margin, world_margin = settings.margins
+        self.checker = CollisionChecker(
+            model,
+            body.num_envs,
+            settings.horizon,
+            device=body.device,
+            max_payloads=SLOTS_PER_HAND,
+            max_primitives=MAX_PRIMITIVES,
+            self_margin=self_margin,
+            world_margin=world_margin,
+        )
+        hands = len(model.grippers)
+        self.payloads = PayloadTable(body.num_envs, hands, SLOTS_PER_HAND, body.device)
+        self.expiries = Expiries(body.num_envs, hands + hands * SLOTS_PER_HAND)
+        self._gripper_columns = torch.tensor([g.column for g in model.grippers], dtype=torch.int64, device=body.device)
+        self._hand_links = tuple(gripper.hand_link for gripper in model.grippers)
+        self._envs = torch.arange(body.num_envs, device=body.device)
+        self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
+        self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
+        self._status_holds = (math.inf, -math.inf)
+        self.world: World = no_world(body.num_envs, body.device)
+        self._loaded = -1
+        if settings.world != "none":
+            self.use_world(OwedWorld(settings.world, body.num_envs, body.device))
+
+    # --- the world ---------------------------------------------------------------------------------------------------
+
+    def use_world(self, world: World) -> None:
+        """Check against this world from now on, and against nothing that was there before."""
+        self.world = world
+        self._loaded = -1
+        self.checker.clear_voxels()
+        pose = torch.zeros((self.body.num_envs, 0, 7), device=self.body.device)
+        self.checker.set_primitives(Primitives.of((), (), pose))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Bring the checker up to date with the world, the time and what has been lifted."""
+        self.world.refresh()
+        now = self.body.time
+        if self.world.revision != self._loaded:
+            self.world.load(self.checker)
+            self._loaded = self.world.revision
+            self._judge_age(now)
+        first, last = self._status_holds
+        if not first <= now < last:
+            self._judge_age(now)
+        for column, env_ids in self.expiries.due(now):
+            self._end(column, env_ids)
+        if self.payloads.any_supported:
+            self._end_lifted()
+
+    def _judge_age(self, now: float) -> None:
+        """Say which maps are fresh, and from when to when that stays so."""
+        stamp = self.world.stamp
+        age = now - stamp
+        stale = torch.where(age > self.settings.max_age, int(MapStatus.STALE), int(MapStatus.FRESH))
+        self._map_status = torch.where(torch.isneginf(stamp), int(MapStatus.NONE), stale).to(torch.int8)
+        fresh = stamp[self._map_status == int(MapStatus.FRESH)]
+        self._status_holds = (now, float(fresh.min()) + self.settings.max_age if len(fresh) else math.inf)
+
+    def _end(self, column: int, env_ids: Tensor) -> None:
+        end_region(self.checker, column, env_ids, SLOTS_PER_HAND)
+        if column >= len(self.model.grippers):
+            self.payloads.end_support(column - len(self.model.grippers), env_ids)
+
+    def _end_lifted(self) -> None:
+        """A payload that has once been a margin and a cell diagonal clear of its support is exempt no longer."""
+        clearance = self.settings.margins[1] + math.sqrt(3.0) * self.world.cell
+        lifted = self.payloads.lifted(self.body.link_poses(self._hand_links), clearance)
+        if not bool(lifted.any()):
+            return
+        for slot in lifted.any(dim=0).nonzero().flatten().tolist():
+            env_ids = lifted[:, slot].nonzero().flatten()
+            self._end(len(self.model.grippers) + slot, env_ids)
+            self.expiries.set(env_ids, len(self.model.grippers) + slot, math.inf)
+
+    # --- checking ----------------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        q: Tensor,
+        base_pose: Tensor,
+        env_ids: Tensor | None,
+        links: str | None,
+        world: bool,
+        distances: bool,
+    ) -> Verdict:
+        """q: float32 on the body's device, (K, dof) or (K, rows, dof). env_ids: (K,), or all environments in order."""
+        measured = self.body.joint_positions()[:, self._gripper_columns]
+        active = (self._holding | self.body.closed()) if self.body.measured else torch.zeros_like(self._holding)
+        ask_world = world and self.world.kind != "none"
+        raw = self.checker.check(
+            q,
+            base_pose,
+            measured,
+            active,
+            env_ids=env_ids,
+            map_status=self._map_status,
+            links=links,
+            world=ask_world,
+            distances=distances,
+        )
+        envs = self._envs if env_ids is None else env_ids
+        return Verdict(raw, envs, self._checked(links, world), self._name_of)
+
+    def _checked(self, links: str | None, world: bool) -> Checked:
+        self_margin, world_margin = self.settings.margins
+        kind = self.world.kind if world else "skipped"
+        motion = "the motion between configurations is not checked"
+        return Checked(kind, "all" if links is None else links, self_margin, world_margin, motion)
+
+    def _name_of(self, code: int, env: int) -> str:
+        """A party's name; of a cell, where it is."""
+        codes = self.checker.parties
+        kind = codes.kind_of(code)
+        if kind == "cell":
+            return self.world.cell_name(code, env)
+        if kind == "payload":
+            hand, slot = divmod(code - codes.first_payload, SLOTS_PER_HAND)
+            what = self.payloads.object_name(code - codes.first_payload, env)
+            return f"{what} in the {self.model.grippers[hand].name} hand" + (f" (slot {slot})" if slot else "")
+        return codes.name(code, tuple(self.world.objects))
+
+    # --- what is held ------------------------------------------------------------------------------------------------
+
+    def taken(self, column: int, held: Held, env_ids: Tensor, poses: Tensor) -> Taken:
+        """An object of a payload slot, with its pose in the environment as its hand is measured."""
+        if self.world.kind == "none":
+            placed = poses
+        else:
+            hand = column // SLOTS_PER_HAND
+            link = self.body.link_poses((self._hand_links[hand],))[env_ids, 0].to("cpu", torch.float64)
+            placed = compose(link, poses)
+        return Taken(column, held.shape, held.link, poses, placed, held.object, env_ids)
+
+    def note_holding(self) -> None:
+        """Call after what is held has changed."""
+        if len(self.model.grippers):
+            self._holding = self.payloads.holding()
+
+    def forget(self, env_ids: Tensor) -> None:
+        """Empty hands, no declarations and no map in these environments."""
+        hands = len(self.model.grippers)
+        for slot in range(hands * SLOTS_PER_HAND):
+            self.payloads.take_out(slot, env_ids)
+            self.checker.detach(self.model.grippers[slot // SLOTS_PER_HAND].name, slot % SLOTS_PER_HAND, env_ids)
+        for column in range(hands + hands * SLOTS_PER_HAND):
+            self._end(column, env_ids)
+            self.expiries.set(env_ids, column, math.inf)
+        self.note_holding()
+        self.world.forget(env_ids)

@@ -1,0 +1,43 @@
+"""From what a user hands to `CollisionGate.set_world` to a world."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from simulo.collision import Primitives, VoxelGrid
+from simulo.errors import GateError
+from simulo.gate.primitives import PrimitiveWorld
+from simulo.gate.settings import GateSettings
+from simulo.gate.world import GridWorld, PerceivedWorld, World
+from simulo.perception import DeploySimPerception
+
+
+def as_world(
+    given: VoxelGrid | Primitives | DeploySimPerception, settings: GateSettings, now: Tensor, stamp: Tensor | None
+) -> World:
+    """now [s], float64, shape (num_envs,). stamp: when it was seen, in place of now; primitives without one never age.
+
+    Raises GateError when it is not the kind of world that the gate was made for, or has other environments.
+    """
+    kind = "primitives" if isinstance(given, Primitives) else "voxels"
+    if settings.world != kind:
+        raise GateError(f"this gate was made with world={settings.world!r} and takes no {kind}; make another gate")
+    count = _num_envs(given)
+    if count != len(now):
+        raise GateError(f"the world has {count} environments, the gate {len(now)}")
+    if stamp is not None and stamp.shape != now.shape:
+        raise GateError(f"stamp must have shape {tuple(now.shape)}, got {tuple(stamp.shape)}")
+    unknown_occupied = settings.unknown == "occupied"
+    if isinstance(given, DeploySimPerception):
+        return PerceivedWorld(given, unknown_occupied)
+    seen = now if stamp is None else stamp.to(now)
+    if isinstance(given, VoxelGrid):
+        return GridWorld(given, seen, unknown_occupied)
+    return PrimitiveWorld(given, torch.full_like(now, torch.inf) if stamp is None else seen)
+
+
+def _num_envs(given: VoxelGrid | Primitives | DeploySimPerception) -> int:
+    if isinstance(given, Primitives):
+        return len(given.pose)
+    return given.num_envs if isinstance(given, VoxelGrid) else given.mapper.num_envs
