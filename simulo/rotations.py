@@ -25,14 +25,11 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
     return torch.cat([w, aw * bv + bw * av + torch.linalg.cross(av, bv, dim=-1)], dim=-1)
 
 
-def to_rotation_vector(wxyz: Tensor) -> Tensor:
-    """Axis times angle [rad], shape (..., 3), the short way round: at most pi."""
-    near = torch.where(wxyz[..., :1] < 0, -wxyz, wxyz)
-    sine = near[..., 1:].norm(dim=-1, keepdim=True)
-    angle = 2.0 * torch.atan2(sine, near[..., :1])
-    # For tiny angles the sine is the angle's half to rounding, and the quotient below would be 0 / 0.
-    factor = torch.where(sine > 1e-12, angle / sine.clamp_min(1e-12), 2.0)
-    return near[..., 1:] * factor
+def multiply(a: Tensor, b: Tensor) -> Tensor:
+    """Hamilton products, shape (..., 4): b first, then a."""
+    aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
+    w = aw * bw - (av * bv).sum(dim=-1, keepdim=True)
+    return torch.cat([w, aw * bv + bw * av + torch.linalg.cross(av, bv, dim=-1)], dim=-1)
 
 
 def to_matrix(wxyz: Tensor) -> Tensor:
