@@ -64,14 +64,13 @@ def _compiled(path: Path) -> mujoco.MjModel:
             spec = mujoco.MjSpec.from_file(str(path))
         except (ValueError, OSError) as error:
             raise LoweringError(f"{path} cannot be read as MJCF: {error}") from error
+        wearers = _mesh_wearers(spec)  # before compiling: a spec that failed to compile answers nothing more
         try:
             return spec.compile()
         except ValueError as error:
-            links = _links_named_in(spec, str(error))
-            owner = f" (link {', '.join(links)})" if links else ""
-            raise LoweringError(
-                f"{path}{owner}: MuJoCo refuses the model: {error}; repair the file it names"
-            ) from error
+            blamed = [text for (name, file), text in wearers.items() if f"'{name}'" in str(error) or file in str(error)]
+            remedy = f"repair {'; '.join(blamed) or 'what it names'}"
+            raise LoweringError(f"{path}: MuJoCo refuses the model: {error}; {remedy}") from error
 
 
 @contextlib.contextmanager
@@ -90,10 +89,18 @@ def _warnings_in_python() -> Iterator[None]:
         mujoco.set_mju_user_warning(previous)
 
 
-def _links_named_in(spec: mujoco.MjSpec, message: str) -> list[str]:
-    """MuJoCo's errors name a mesh; a person looks for the link that wears it."""
-    blamed = {mesh.name for mesh in spec.meshes if repr(mesh.name) in message or (mesh.file and mesh.file in message)}
-    return sorted({body.name for body in spec.bodies for geom in body.geoms if geom.meshname in blamed})
+def _mesh_wearers(spec: mujoco.MjSpec) -> dict[tuple[str, str], str]:
+    """MuJoCo's errors name a mesh; a person looks for its file and the links that wear it. By mesh name and file."""
+    files = {mesh.name: mesh.file for mesh in spec.meshes}
+    wearers: dict[str, set[str]] = {name: set() for name in files}
+    for body in spec.bodies:
+        for geom in body.geoms:
+            wearers.get(geom.meshname, set()).add(body.name)
+    return {
+        (name, file): f"mesh file {file} of link {', '.join(sorted(wearers[name]))}"
+        for name, file in files.items()
+        if file
+    }
 
 
 def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> ModelJoint | ModelAttachment:

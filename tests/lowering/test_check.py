@@ -1,0 +1,60 @@
+"""`simulo lower --check`: committed files are what the lowering gives, and a looser geometry is called looser."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simulo.cli.lower import lower_command
+from simulo.description.files import CollisionFile, parse_collision_file
+from simulo.lowering.compare import differences
+from simulo.paths import data_path
+
+COMMITTED = data_path("robots") / "openarm" / "collision.json"
+
+
+@pytest.fixture(scope="module")
+def committed() -> CollisionFile:
+    return parse_collision_file(COMMITTED.read_text(), COMMITTED, "openarm")
+
+
+def changed(collision: CollisionFile, **parts: object) -> CollisionFile:
+    return collision.model_copy(update=parts)
+
+
+@pytest.mark.slow
+def test_committed_openarm_is_what_the_lowering_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Written anew elsewhere and compared byte for byte; then the command's own comparison of a damaged copy."""
+    assert lower_command("openarm", {}, tmp_path, check=False) == 0
+    assert (tmp_path / "collision.json").read_bytes() == COMMITTED.read_bytes()
+    assert lower_command("openarm", {}, None, check=True) == 0
+    assert "byte for byte" in capsys.readouterr().out
+
+
+def test_nothing_differs_from_itself(committed: CollisionFile) -> None:
+    assert differences(committed, committed) == []
+
+
+def test_a_shrunken_hull_is_called_looser(committed: CollisionFile) -> None:
+    """One vertex of the forearm pulled 10 mm inwards: the committed hull would lose part of the mesh."""
+    link = "openarm_left_link4"
+    piece = committed.geometry[link].pieces[0]
+    corners = np.array(piece.vertices_nm)
+    tip = int(np.argmin(corners[:, 2]))
+    corners[tip, 2] += 10_000_000
+    shrunk = piece.model_copy(update={"vertices_nm": [tuple(row) for row in corners.tolist()]})
+    entry = committed.geometry[link].model_copy(update={"pieces": [shrunk]})
+    loose = changed(committed, geometry={**committed.geometry, link: entry})
+    (sentence,) = differences(loose, committed)
+    assert f"geometry of {link} differs" in sentence
+    lost = float(sentence.split("covers ")[1].split(" mm less")[0])
+    assert 0.0 < lost <= 10.0
+
+
+def test_missing_links_rows_and_joints_are_named(committed: CollisionFile) -> None:
+    link = "openarm_left_link4"
+    fewer = changed(committed, geometry={k: v for k, v in committed.geometry.items() if k != link})
+    assert differences(fewer, committed) == [f"geometry of {link} is missing"]
+    assert differences(committed, fewer) == [f"geometry of {link} should not be there"]
+    assert differences(changed(committed, exempt_pairs=[]), committed) == ["exempt_pairs differ"]
+    assert differences(changed(committed, joints=committed.joints[1:]), committed) == ["joints differ"]
