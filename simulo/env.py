@@ -18,7 +18,7 @@ from simulo.scene import Scene
 from simulo.seeding import EpisodeStreams
 from simulo.task import Task
 
-DIVERGED = "physics_diverged"
+PHYSICS_FAILED = "physics_failed"
 TIME_LIMIT = "time_limit"
 TRUNCATED = "truncated"
 
@@ -175,11 +175,11 @@ class LearningEnv:
         self.task.apply_actions(applied)
         decision = self.gate.filter(self)
         self.scene.flush()
-        diverged = self.backend.step(self.physics_steps_per_action)
+        failed = self.backend.step(self.physics_steps_per_action)
         self.step_count += 1
         self.episode_steps += 1
         self.task.on_post_physics_step()
-        terminated, truncated, stop = self._dones(decision, diverged)
+        terminated, truncated, stop = self._dones(decision, failed)
         rewards = self._per_env(self.task.get_rewards(), "get_rewards")
         observations = self._observations()
         info: dict[str, Any] = {"stop": stop}
@@ -212,10 +212,10 @@ class LearningEnv:
             raise ValueError(f"actions are not finite in environments {_short(wrong)}; nothing was applied")
         return copy
 
-    def _dones(self, decision: GateDecision, diverged: Tensor) -> tuple[Tensor, Tensor, dict[int, str]]:
+    def _dones(self, decision: GateDecision, failed: Tensor) -> tuple[Tensor, Tensor, dict[int, str]]:
         """Terminated, truncated, and the reason of every environment that ended: the gate's first, then the task's."""
         reasons, task_truncated = self.task.get_dones()
-        terminations = {"gate": decision.terminate, DIVERGED: diverged, **reasons}
+        terminations = {"gate": decision.terminate, PHYSICS_FAILED: failed, **reasons}
         terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         for name, flags in terminations.items():
             terminated |= self._per_env(flags, f"get_dones()[{name!r}]", torch.bool)

@@ -48,14 +48,14 @@ class Simulation:
         return self.step_count * self.dt
 
     def step(self) -> None:
-        """One `on_step` and one physics step. Raises RuntimeError, naming environments, where physics diverged."""
+        """One `on_step` and one physics step. Raises RuntimeError, naming environments, where physics failed."""
         self.script.on_step()
         self.scene.flush()
-        diverged = self.backend.step(1)
+        failed = self.backend.step(1)
         self.step_count += 1
-        if diverged.any():
-            envs = diverged.nonzero().flatten().tolist()
-            raise RuntimeError(f"physics diverged in environments {envs} at {self.time:.3f} s")
+        if failed.any():
+            envs = failed.nonzero().flatten().tolist()
+            raise RuntimeError(f"physics failed in environments {envs} at {self.time:.3f} s")
 
     def run(self, duration: float) -> None:
         """Step for `duration` [s]."""

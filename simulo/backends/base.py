@@ -70,7 +70,7 @@ class Backend(Protocol):
     watch_contacts: bool  # record contacts at every physics step from the next `step` on
 
     def step(self, physics_steps: int) -> Tensor:
-        """Advance every environment. Returns bool (num_envs,): where physics diverged and was put back."""
+        """Advance every environment. Returns bool (num_envs,): where physics failed, as by a state that blew up."""
         ...
 
     def reset(self, env_ids: Tensor) -> None:

@@ -107,17 +107,18 @@ class DifferentialIKController:
         return position, rotation
 
     def _solve(self, q: Tensor, goal_position: Tensor, goal_rotation: Tensor) -> tuple[Tensor, Residual]:
+        """Iterate each environment until it is there, whatever the others still need: so its result is its own."""
         q = q.clamp(self._limits[:, 0], self._limits[:, 1])
-        rotation, position, jacobian = self._chain.pose_and_jacobian(q)
         for _ in range(self.iterations):
-            error = self._error(position, rotation, goal_position, goal_rotation)
-            if (error[:, :3].norm(dim=1) <= self.tolerance_m).all() and (
-                error[:, 3:].norm(dim=1) <= self.tolerance_rad
-            ).all():
-                break
-            q = self._step(q, error, jacobian)
             rotation, position, jacobian = self._chain.pose_and_jacobian(q)
+            error = self._error(position, rotation, goal_position, goal_rotation)
+            ongoing = (error[:, :3].norm(dim=1) > self.tolerance_m) | (error[:, 3:].norm(dim=1) > self.tolerance_rad)
+            if not ongoing.any():  # a goal that is not finite compares false: nothing brings it nearer
+                break
+            q = torch.where(ongoing[:, None], self._step(q, error, jacobian), q)
+        rotation, position, _ = self._chain.pose_and_jacobian(q)
         error = self._error(position, rotation, goal_position, goal_rotation)
+        q = torch.where(torch.isfinite(error).all(dim=1, keepdim=True), q, torch.nan)
         return q, Residual(error[:, :3].norm(dim=1), error[:, 3:].norm(dim=1))
 
     def _step(self, q: Tensor, error: Tensor, jacobian: Tensor) -> Tensor:
@@ -172,9 +173,11 @@ def rotation_vector(rotation: Tensor) -> Tensor:
     )
     twice_cosine = rotation.diagonal(dim1=1, dim2=2).sum(dim=1, keepdim=True) - 1.0
     length = twice_sine.norm(dim=1, keepdim=True)
-    angle = torch.atan2(length, twice_cosine)
     regular = length > 1e-6
-    axis = torch.where(regular, twice_sine / torch.where(regular, length, 1.0), _axis_at_half_turn(rotation))
+    safe = torch.where(regular, length, 1.0)
+    # the half-angle form, since atan2 of a batch rounds differently with the batch's size
+    angle = torch.where(regular, 2.0 * torch.atan(safe / (2.0 + twice_cosine)), torch.pi)
+    axis = torch.where(regular, twice_sine / safe, _axis_at_half_turn(rotation))
     small = ~regular & (twice_cosine > 0)
     return torch.where(small, 0.5 * twice_sine, axis * angle)
 

@@ -55,9 +55,9 @@ class MujocoBackend:
 
     def step(self, physics_steps: int) -> Tensor:
         self._contacts_logged = self.watch_contacts
-        diverged = self._worlds.step(physics_steps, log_contacts=self.watch_contacts)
+        failed = self._worlds.step(physics_steps, log_contacts=self.watch_contacts)
         self._clock.tick += physics_steps
-        return torch.from_numpy(diverged)
+        return torch.from_numpy(failed)
 
     def reset(self, env_ids: Tensor) -> None:
         self._worlds.reset(env_ids.tolist())

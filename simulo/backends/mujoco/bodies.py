@@ -26,12 +26,16 @@ class MujocoBodies:
         self._present = np.ones(worlds.count, dtype=bool)
         model = worlds.model
         self._weight = model.body_mass[addresses.body] * model.opt.gravity
+        # Only `_place` moves a fixed prop, so its poses are remembered here: reading them from every world is slow.
+        self._fixed = np.zeros((worlds.count, 7), dtype=np.float32)
+        if addresses.mocap >= 0:
+            for row, data in zip(self._fixed, worlds.data, strict=True):
+                row[:3], row[3:] = data.mocap_pos[addresses.mocap], data.mocap_quat[addresses.mocap]
 
     def poses(self) -> Tensor:
         if self._map.mocap < 0:
             return torch.from_numpy(self._worlds.qpos[:, self._map.qpos : self._map.qpos + 7].astype(np.float32))
-        rows = [(*data.mocap_pos[self._map.mocap], *data.mocap_quat[self._map.mocap]) for data in self._worlds.data]
-        return torch.tensor(rows, dtype=torch.float32)
+        return torch.from_numpy(self._fixed.copy())
 
     def velocities(self) -> Tensor:
         if self._map.mocap >= 0:
@@ -61,6 +65,7 @@ class MujocoBodies:
         if at.mocap >= 0:
             data.mocap_pos[at.mocap] = pose[:3]
             data.mocap_quat[at.mocap] = pose[3:]
+            self._fixed[env] = pose
             return
         data.qpos[at.qpos : at.qpos + 7] = worlds.qpos[env, at.qpos : at.qpos + 7] = pose
         data.qvel[at.dof : at.dof + 6] = worlds.qvel[env, at.dof : at.dof + 6] = 0.0

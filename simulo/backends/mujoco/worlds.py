@@ -12,6 +12,21 @@ from numpy.typing import NDArray
 
 from simulo.backends.mujoco.contacts import ContactLog
 
+# Warnings after which a world is not what it should be: no memory for contacts, or a state or control that blew up.
+_FATAL = np.array(
+    [
+        int(warning)
+        for warning in (
+            mujoco.mjtWarning.mjWARN_CONTACTFULL,
+            mujoco.mjtWarning.mjWARN_CNSTRFULL,
+            mujoco.mjtWarning.mjWARN_BADQPOS,
+            mujoco.mjtWarning.mjWARN_BADQVEL,
+            mujoco.mjtWarning.mjWARN_BADQACC,
+            mujoco.mjtWarning.mjWARN_BADCTRL,
+        )
+    ]
+)
+
 
 class Worlds:
     """One MjData per environment, with their states mirrored in arrays that are gathered while stepping.
@@ -33,29 +48,29 @@ class Worlds:
         self.ramping = False
         self.contact_logs = [ContactLog(model) for _ in range(count)]
         self._views = [(d.ctrl, d.qpos, d.qvel) for d in self.data]
+        self._warnings = [d.warning.number for d in self.data]  # live counts, which a reset clears
         self._threads = min(
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, count
         )
         self._pool = ThreadPoolExecutor(self._threads - 1, "simulo-mujoco") if self._threads > 1 else _NoPool()
 
     def step(self, physics_steps: int, log_contacts: bool) -> NDArray[np.bool_]:
-        """Advance every environment. Returns where the engine found the state unusable and put it back, shape (N,)."""
-        diverged = np.zeros(self.count, dtype=bool)
+        """Advance every environment. Returns where the engine warned that the world is no longer sound, shape (N,)."""
+        failed = np.zeros(self.count, dtype=bool)
 
         def advance(env: int) -> None:
             data = self.data[env]
-            due = data.time + (physics_steps - 0.5) * self.model.opt.timestep
             if log_contacts or self.ramping:
                 self._step_singly(env, physics_steps, log_contacts)
             else:
                 self._views[env][0][:] = self.ctrl[env]
                 mujoco.mj_step(self.model, data, physics_steps)
-            diverged[env] = data.time < due  # the engine restarts its clock when it resets a broken state
+            failed[env] = self._warnings[env][_FATAL].any()
             mujoco.mj_kinematics(self.model, data)
             self._gather(env)
 
         self.for_each(range(self.count), advance)
-        return diverged
+        return failed
 
     def reset(self, envs: Sequence[int]) -> None:
         """Forget velocities, controls, applied forces and the solver's warm start: an episode starts from nothing."""
