@@ -76,6 +76,8 @@ class SceneWorld(PrimitiveWorld):
         pose, present = self._read()
         for _slot, env, index in self._held:
             present[env, index] = False
+        if torch.equal(pose, self._primitives.pose) and torch.equal(present, self._primitives.valid):
+            return
         self._primitives = replace(self._primitives, pose=pose, valid=present)
         self.revision += 1
 

@@ -59,6 +59,7 @@ class Session:
         self.checker.clear_voxels()
         pose = torch.zeros((self.body.num_envs, 0, 7), device=self.body.device)
         self.checker.set_primitives(Primitives.of((), (), pose))
+        self._judge_age(self.body.time)
         self.refresh()
 
     def refresh(self) -> None:
@@ -68,7 +69,8 @@ class Session:
         if self.world.revision != self._loaded:
             self.world.load(self.checker)
             self._loaded = self.world.revision
-            self._judge_age(now)
+            if self.world.kind == "voxels":  # exact shapes are not seen anew, they are there
+                self._judge_age(now)
         first, last = self._status_holds
         if not first <= now < last:
             self._judge_age(now)
