@@ -31,3 +31,33 @@ def overhang(
         table.add_row(model, *(figure(row[key]) for key in ("max_mm", "mean_mm", "upper_bound_mm")))
     out.print(table)
     write_figures(figures, json)
+
+
+@app.command()
+def gate(
+    robot: RobotName = "openarm",
+    envs: Annotated[int, typer.Option(min=1, help="Environments checked at once.")] = 16,
+    horizon: Annotated[int, typer.Option(min=1, help="Rows of an action chunk.")] = 1,
+    device: Annotated[str, typer.Option(help="cpu, or cuda:0 and so on.")] = "cpu",
+    steps: Annotated[int, typer.Option(min=1, help="Policy steps that are timed.")] = 400,
+    json: JsonFile = None,
+) -> None:
+    """What the gate costs: its share of a policy step without perception, per stage, beside other checkers."""
+    from simulo.evaluation.gate_speed import bench_gate
+
+    quiet_warp()
+    with progress() as report:
+        figures = bench_gate(robot, envs, horizon, device, steps, report)
+    title = f"{robot}, {envs} environments, horizon {horizon}, {figures['device']}"
+    table = Table("stage", "p50 (us)", "p95 (us)", title=f"{title}: microseconds per configuration")
+    for stage, row in figures["stages"].items():
+        table.add_row(stage, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")))
+    for peer, row in figures["peers"].items():
+        times = (figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95"))
+        table.add_row(f"{peer} {row['version']} (fk + self)", *times)
+    out.print(table)
+    gate_us, physics_us = figures["gate_us"]["p50"], figures["physics_us"]["p50"]
+    share = f"the gate takes {figure(100 * figures['share_of_step'])} % of physics"
+    medians = f"{figure(gate_us, 0)} us in a policy step, physics {figure(physics_us, 0)} us (medians)"
+    out.print(f"{share}: {medians}", highlight=False, soft_wrap=True)
+    write_figures(figures, json)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -310,6 +312,15 @@ class CollisionChecker:
         names = () if self._primitives is None else self._primitives.names
         codes = (int(verdict.party_a[entry]), int(verdict.party_b[entry]))
         return " against ".join(self.parties.name(code, names, self._grid.brick_counts) for code in codes)
+
+    def stages(self) -> dict[str, Callable[[], None]]:
+        """Each stage of a check by itself, recorded: to time it, with the inputs of the last check, rows and all."""
+        recorded = {}
+        for name in self._launches.stages:
+            with wp.ScopedCapture(device=str(self.device)) as capture:
+                self._launches.launch(name)
+            recorded[name] = partial(wp.capture_launch, capture.graph)
+        return recorded
 
     # How a call reaches the kernels.
 

@@ -1,0 +1,165 @@
+"""What the gate costs: its share of a policy step on a real task, and where its time goes.
+
+The share is measured on the task as it runs, with the map that its cameras make; the time that perception itself takes
+is left out. The stages are then timed one by one on the same motion and the last map, with a box in every hand, so that
+each has work. Times are wall clock on this machine: compare the ratios of one run, not two runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid
+from simulo.env import LearningEnv
+from simulo.errors import SimuloError
+from simulo.evaluation.peers import measure_peers
+from simulo.evaluation.task_file import load_task_class
+from simulo.gate import CollisionGate
+from simulo.perception import DeploySimPerception, GridSpec
+from simulo.props import Box
+
+TASKS = {"openarm": "tasks/pick_place.py"}
+"""The task whose motion a robot is measured on."""
+
+MAPPED = ((0.0, -0.6, 0.3), (0.6, 0.3, 1.0))
+"""[m] The box that is mapped: where that task's arm moves."""
+
+WARM_UP = 20
+HELD = Box((0.03, 0.03, 0.10))
+
+Report = Callable[[str, int, int], None]
+
+
+class _Stopwatch:
+    """Stands in for a callable and keeps how long each call took [s]."""
+
+    def __init__(self, call: Callable[..., Any]):
+        self._call = call
+        self.seconds: list[float] = []
+
+    def __call__(self, *arguments: Any) -> Any:
+        start = perf_counter()
+        result = self._call(*arguments)
+        self.seconds.append(perf_counter() - start)
+        return result
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What was run. commanded [rad or m]: shape (steps, num_envs, num_joints). gate (perception left out),
+    physics [s]: shape (steps,)."""
+
+    commanded: Tensor
+    gate: np.ndarray
+    physics: np.ndarray
+
+
+def bench_gate(
+    robot: str = "openarm",
+    envs: int = 16,
+    horizon: int = 1,
+    device: str = "cpu",
+    steps: int = 200,
+    report: Report = lambda label, done, total: None,
+) -> dict[str, Any]:
+    """The JSON of `simulo bench gate`. Raises SimuloError for a robot without a task to be measured on.
+
+    `share_of_step` is the gate's median time over the median time of physics in the same policy steps. `total` is a
+    whole check, Python included; the stages are their kernels alone. `ratio` is a peer's median over ours for the
+    same question: kinematics and self-collision of one configuration.
+    """
+    if robot not in TASKS:
+        raise SimuloError(f"no task to measure robot {robot!r} on; there are tasks for: {', '.join(TASKS)}")
+    gate = CollisionGate(robot, on_stop="report", horizon=horizon, device=device)
+    env = LearningEnv(load_task_class(TASKS[robot])(), num_envs=envs, gate=gate, device=device)
+    perception = DeploySimPerception(env, GridSpec.around(*MAPPED))
+    gate.set_world(perception)
+    env.reset(seed=0)
+    grid = perception.mapper.voxel_grid()
+    gate.set_world(grid)
+    for hand in gate.description.grippers:
+        gate.attach(hand.name, HELD, hand.grasp_frame)
+    motion = _run(env, gate, perception, steps, report)
+    stages = _stages(gate, grid, motion.commanded, horizon, report)
+    peers = measure_peers(
+        gate.description, gate.model, motion.commanded.reshape(-1, motion.commanded.shape[-1]), report
+    )
+    env.close()
+    ours = stages["fk"]["us_per_configuration"]["p50"] + stages["self"]["us_per_configuration"]["p50"]
+    return {
+        "robot": robot,
+        "envs": envs,
+        "horizon": horizon,
+        "device": str(env.device),
+        "share_of_step": float(np.median(motion.gate) / np.median(motion.physics)),
+        "gate_us": _percentiles(motion.gate),
+        "physics_us": _percentiles(motion.physics),
+        "stages": stages,
+        "peers": peers,
+        "ratio": {name: peer["us_per_configuration"]["p50"] / ours for name, peer in peers.items()},
+    }
+
+
+def _run(env: LearningEnv, gate: CollisionGate, perception: DeploySimPerception, steps: int, report: Report) -> Motion:
+    """Play the task's scripted policy, with stopwatches on the gate, on the perception within it, and on physics."""
+    policy = env.task.scripted_policy()
+    robot = next(iter(env.scene.robots.values()))
+    judging, seeing, physics = _Stopwatch(gate.filter), _Stopwatch(perception.refresh), _Stopwatch(env.backend.step)
+    gate.filter, perception.refresh, env.backend.step = judging, seeing, physics  # type: ignore[method-assign]
+    commanded, seen = [], []
+    for step in range(WARM_UP + steps):
+        seeing.seconds.clear()
+        env.step(policy(env))
+        seen.append(sum(seeing.seconds))
+        commanded.append(robot.commanded_positions().clone())
+        report("task with gate", step + 1, WARM_UP + steps)
+    del gate.filter, perception.refresh, env.backend.step
+    alone = np.array(judging.seconds) - np.array(seen)
+    return Motion(torch.stack(commanded[WARM_UP:]), alone[WARM_UP:], np.array(physics.seconds[WARM_UP:]))
+
+
+def _stages(gate: CollisionGate, grid: VoxelGrid, commanded: Tensor, horizon: int, report: Report) -> dict[str, Any]:
+    """A whole check, and each stage's kernel alone, per configuration, on the motion that was run."""
+    steps, envs, _dof = commanded.shape
+    checker = CollisionChecker(gate.model, envs, horizon, device=gate.device)
+    checker.set_voxels(grid)
+    for hand in gate.description.grippers:
+        pose = torch.tensor([*hand.grasp_frame.position, *hand.grasp_frame.orientation_wxyz], device=gate.device)
+        checker.attach(Payload(hand.name, ConvexShape.box(HELD.size), pose.expand(envs, 7)))
+    watches = {name: _Stopwatch(_waited_for(launch, gate.device)) for name, launch in checker.stages().items()}
+    whole = _Stopwatch(_waited_for(gate.check, gate.device))
+    for step in range(horizon, steps + 1):
+        rows = commanded[step - horizon : step].transpose(0, 1).contiguous()
+        whole(rows)
+        checker.check(rows)
+        for watch in watches.values():
+            watch()
+        report("stages", step, steps)
+    per_configuration = 1.0 / (envs * horizon)
+    return {
+        name: {"us_per_configuration": _percentiles(per_configuration * np.array(watch.seconds))}
+        for name, watch in {**watches, "total": whole}.items()
+    }
+
+
+def _waited_for(call: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
+    """The call and, on a GPU, the work it started."""
+    if device.type == "cpu":
+        return call
+
+    def waited(*arguments: Any) -> None:
+        call(*arguments)
+        torch.cuda.synchronize(device)
+
+    return waited
+
+
+def _percentiles(seconds: np.ndarray) -> dict[str, float]:
+    return {"p50": float(1e6 * np.percentile(seconds, 50)), "p95": float(1e6 * np.percentile(seconds, 95))}
