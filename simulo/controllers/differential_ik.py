@@ -18,7 +18,7 @@ from simulo.rotations import to_matrix
 
 _STEP_METRES = 0.1  # the Jacobian is trusted this far in one iteration
 _STEP_RADIANS = 0.5
-_DAMPING = 0.02  # at or beyond the trusted step; it vanishes with the error, so that the end is exact
+_DAMPING = 0.1  # at or beyond the trusted step; it vanishes with the error, so that the end is exact
 _RESTING_DAMPING = 1e-4  # what is left of it, so that a singular arm is still solvable
 
 
@@ -129,6 +129,8 @@ class DifferentialIKController:
         wanted = torch.cat([linear, angular], dim=1)
         share = (linear.norm(dim=1) / _STEP_METRES + angular.norm(dim=1) / _STEP_RADIANS).clamp_max(1.0)
         damping = (_RESTING_DAMPING + _DAMPING * share) ** 2
+        if self.command_type == "position":  # the angular rows would hold the orientation rather than leave it free
+            wanted, jacobian = wanted[:, :3], jacobian[:, :3]
         free = self._free.expand_as(q)
         change = _damped_least_squares(jacobian * free[:, None, :], wanted, damping)
         beyond = (q + change > self._limits[:, 1]) | (q + change < self._limits[:, 0])
@@ -193,7 +195,9 @@ def _axis_at_half_turn(rotation: Tensor) -> Tensor:
 def _damped_least_squares(jacobian: Tensor, wanted: Tensor, damping: Tensor) -> Tensor:
     """J^T (J J^T + damping I)^-1 wanted, shape (M, joints) (Wampler 1986)."""
     transposed = jacobian.transpose(1, 2)
-    square = jacobian @ transposed + damping[:, None, None] * torch.eye(6, dtype=wanted.dtype, device=wanted.device)
+    square = jacobian @ transposed + damping[:, None, None] * torch.eye(
+        wanted.shape[1], dtype=wanted.dtype, device=wanted.device
+    )
     solution, _ = torch.linalg.solve_ex(square, wanted[..., None])
     return (transposed @ solution)[..., 0]
 
