@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import warp
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n*```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -19,6 +20,7 @@ def test_there_is_code_to_run() -> None:
 @pytest.mark.parametrize(("code", "output"), BLOCKS)
 def test_block(code: str, output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warp.config, "log_level", 40)  # Warp's greeting and its loaded kernels are not ours to show
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
