@@ -93,6 +93,7 @@ class Robot:
         self.name = ""
         self._coupling = JointCoupling.of(self.description)
         self._initial = self._rest_positions(initial_joint_positions or {})
+        self._known_columns: dict[range | tuple, Tensor] = {}
         self._bound: _Bound | None = None
 
     # --- names -------------------------------------------------------------------------------------------------------
@@ -211,16 +212,18 @@ class Robot:
         agree with it, since only the leader is driven: ValueError names the leader.
         """
         bound = self._attached
-        ids = resolve_env_ids(env_ids, self.num_envs)
         if joint_ids is None:
             width = np.shape(values)[-1] if np.ndim(values) else self.num_actuated
             joint_ids = range(len(self.joint_names) if width == len(self.joint_names) else self.num_actuated)
-        columns = resolve_joint_ids(joint_ids, len(self.joint_names))
-        rows = _rows(values, len(ids), len(columns), "position targets")
-        self._coupling.check_followers(rows, columns, self.joint_names)
+        columns = self._columns(joint_ids)
         driven = columns < self.num_actuated
         bound.articulation.check_mode(CommandMode.POSITION, columns[driven].tolist())
-        bound.commands.write(CommandMode.POSITION, rows[:, driven], columns[driven], ids)
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        rows = _rows(values, len(ids), len(columns), "position targets")
+        if not driven.all():
+            self._coupling.check_followers(rows, columns, self.joint_names)
+            rows, columns = rows[:, driven], columns[driven]
+        bound.commands.write(CommandMode.POSITION, rows, columns, ids)
         bound.commands.position[:, self.num_actuated :] = self._coupling.follow(bound.commands.position)
 
     def set_joint_velocity_target(
@@ -239,7 +242,7 @@ class Robot:
     def _set_other(self, mode: CommandMode, values, joint_ids: EnvIds | None, env_ids: EnvIds | None) -> None:
         bound = self._attached
         ids = resolve_env_ids(env_ids, self.num_envs)
-        columns = resolve_joint_ids(range(self.num_actuated) if joint_ids is None else joint_ids, len(self.joint_names))
+        columns = self._columns(range(self.num_actuated) if joint_ids is None else joint_ids)
         for column in columns[columns >= self.num_actuated].tolist():
             leader = self.joint_names[self._coupling.leader[column - self.num_actuated]]
             raise ValueError(
@@ -309,6 +312,14 @@ class Robot:
             latch.restore(envs)
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _columns(self, joint_ids: EnvIds) -> Tensor:
+        """Joint ids as a tensor, shape (K,); remembered for a range or a tuple, which controllers repeat every step."""
+        if not isinstance(joint_ids, (range, tuple)):
+            return resolve_joint_ids(joint_ids, len(self.joint_names))
+        if joint_ids not in self._known_columns:
+            self._known_columns[joint_ids] = resolve_joint_ids(joint_ids, len(self.joint_names))
+        return self._known_columns[joint_ids]
 
     @property
     def _attached(self) -> _Bound:

@@ -112,7 +112,7 @@ class ParallelGripperActuator:
             return
         self._latch.clear(ids.to(self.robot.device))
         if self.enabled:
-            self._drive(ids, self._positions(self.open_width, "open_width")[: self._fingers.num_driven])
+            self._drive(ids, self._positions(self.open_width, "open_width"))
 
     # --- state -------------------------------------------------------------------------------------------------------
 
@@ -193,12 +193,14 @@ class ParallelGripperActuator:
             self._positions(self.closed_width, "closed_width"),
         )
         self._latch.command(intent)
-        for wanted, positions in ((intent < 0, opened), (intent > 0, closed)):
-            self._drive(wanted.nonzero().flatten(), positions[: self._fingers.num_driven])
+        commanded = intent.nonzero().flatten()
+        self._drive(commanded, torch.where(intent[commanded, None] < 0, opened, closed))
 
     def _drive(self, env_ids: Tensor, positions: Tensor) -> None:
+        """positions: of all fingers, shape (fingers,) or (M, fingers); only the driven ones are commanded."""
         if env_ids.numel():
-            self.robot.set_joint_position_target(positions, joint_ids=self._fingers.driven, env_ids=env_ids)
+            fingers = self._fingers
+            self.robot.set_joint_position_target(positions[..., : fingers.num_driven], fingers.driven, env_ids)
 
     def _connect(self) -> bool:
         """Whether the robot is attached; the first time it is, size the memory and join the robot's latches."""

@@ -97,7 +97,7 @@ class DifferentialIKController:
         start = self.robot.joint_position_targets[ids][:, self._columns].to(torch.float64)
         q, residual = self._solve(start, goal_position, goal_rotation)
         moved = [k for k in range(len(self._columns)) if bool(self._free[k])]
-        self.robot.set_joint_position_target(q[:, moved], [self._columns[k] for k in moved], ids)
+        self.robot.set_joint_position_target(q[:, moved], tuple(self._columns[k] for k in moved), ids)
         return residual
 
     def pose(self) -> tuple[Tensor, Tensor]:
