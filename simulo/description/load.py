@@ -73,6 +73,7 @@ def _read(path: Path) -> str:
 
 def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
     """Both files must speak of one robot: a hand edit of robot.yaml after lowering makes collision.json stale."""
+    relations = declared_relations(robot, str(path.parent / ROBOT_FILE))
     facts = {
         "name": (robot.name, collision.robot),
         "source": (robot.source, collision.source),
@@ -86,7 +87,6 @@ def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path)
                 f"{path}: {field} is {lowered!r}, but {ROBOT_FILE} says {declared!r}; "
                 f"run `simulo lower {robot.name}` again"
             )
-    relations = declared_relations(robot, str(path.parent / ROBOT_FILE))
     for edge in collision.mimic_joints:
         if relations[edge.name] != MimicRelation(edge.name, edge.mimics, edge.multiplier, edge.offset):
             raise DescriptionError(

@@ -43,11 +43,12 @@ def _box_rotation(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
     (rotating calipers). Ties go to the first, so the result depends on nothing but the vertices.
     """
     hull = ConvexHull(vertices)
-    normals = hull.equations[:, :3].round(_NORMAL_DIGITS)
+    normals = hull.equations[:, :3]
     largest = np.take_along_axis(normals, np.abs(normals).argmax(axis=1)[:, None], axis=1)
-    normals = np.unique(normals * np.sign(largest) + 0.0, axis=0)  # opposite faces give the same box
+    normals = normals * np.sign(largest)  # opposite faces give the same box
+    _, first = np.unique(normals.round(_NORMAL_DIGITS), axis=0, return_index=True)
     best, best_rotation = np.inf, np.eye(3)
-    for normal in normals:
+    for normal in normals[first]:
         frame = _flush_frame(vertices, normal / np.linalg.norm(normal))
         volume = float(np.ptp(vertices @ frame, axis=0).prod())
         if volume < best * (1.0 - 1e-9):

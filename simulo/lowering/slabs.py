@@ -53,9 +53,14 @@ def clip_to_slab(triangles: NDArray[np.float64], axis: int, low: float, high: fl
     """Corners, shape (P, 3), of the triangles (T, 3, 3) clipped to low <= coordinate <= high.
 
     A clipped triangle's corners are its own corners inside the slab and the points where its edges cross a plane.
+    One that only touches a plane from the other side belongs there; one that lies in a plane, to the slab that it
+    bounds from outside: the one below when it faces up, else the one above.
     """
-    values = triangles[:, :, axis]
-    touching = triangles[(values.max(axis=1) >= low) & (values.min(axis=1) <= high)]
+    bottom, top = triangles[:, :, axis].min(axis=1), triangles[:, :, axis].max(axis=1)
+    edges = triangles[:, 1:] - triangles[:, :1]
+    faces_up = np.cross(edges[:, 0], edges[:, 1])[:, axis] > 0.0
+    lid = (top == bottom) & np.where(faces_up, top == high, top == low)
+    touching = triangles[((top > low) & (bottom < high)) | lid]
     corners = touching.reshape(-1, 3)
     inside = corners[(corners[:, axis] >= low) & (corners[:, axis] <= high)]
     starts, ends = corners, np.roll(touching, -1, axis=1).reshape(-1, 3)

@@ -142,7 +142,7 @@ def body(inside: str) -> str:
         pytest.param(body("<freejoint/><geom size='1'/>"), ("'hand'", "free"), id="free-joint"),
         pytest.param(body("<joint name='j' type='ball'/><geom size='1'/>"), ("'j'", "ball"), id="ball-joint"),
         pytest.param(
-            body("<joint name='j'/><joint name='k' axis='1 0 0'/><geom size='1'/>"), ("'hand'", "2 joints"), id="two-joints"
+            body("<joint name='j'/><joint name='k' axis='1 0 0'/><geom size='1'/>"), ("'hand'", "2 joints"), id="two"
         ),
         pytest.param(body("<joint name='j' pos='0 0 1'/><geom size='1'/>"), ("'j'", "'hand'"), id="joint-beside"),
         pytest.param(body("<joint name='j' type='slide'/><geom size='1'/>"), ("'j'", "range"), id="endless-slide"),

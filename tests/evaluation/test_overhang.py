@@ -1,0 +1,112 @@
+"""Overhang of the finger models: figures against solids with known answers, then OpenArm's."""
+
+import numpy as np
+import pytest
+import trimesh
+
+from simulo.description import RobotDescription, load_description, reference_fk
+from simulo.errors import CollisionModelError
+from simulo.evaluation.overhang import (
+    RESOLUTION,
+    RealSurface,
+    bench_overhang,
+    checked_geometry,
+    largest_distance,
+    overhang_of,
+)
+from simulo.lowering import link_meshes
+
+
+@pytest.fixture(scope="module")
+def openarm() -> RobotDescription:
+    return load_description("openarm")
+
+
+@pytest.fixture(scope="module")
+def real(openarm: RobotDescription) -> dict[str, RealSurface]:
+    meshes = link_meshes(openarm)
+    return {link: RealSurface(meshes[link]) for gripper in openarm.grippers for link in gripper.grasp_contact_links}
+
+
+def surface(mesh: trimesh.Trimesh) -> np.ndarray:
+    return np.asarray(mesh.triangles)
+
+
+def test_a_box_around_a_ball() -> None:
+    """A cube of side 2 about a unit ball: the corners stand sqrt(3) - 1 off."""
+    ball = trimesh.creation.icosphere(subdivisions=5)
+    found, bound = largest_distance(surface(trimesh.creation.box(extents=[2, 2, 2])), [(RealSurface(ball), np.eye(4))])
+    assert found == pytest.approx(np.sqrt(3) - 1, abs=2e-3)
+    assert found <= bound <= found + RESOLUTION
+
+
+def test_the_largest_distance_in_the_middle_of_a_facet() -> None:
+    """A lid over two plates 0.4 m apart: worst along the line midway, 0.2 m from either, where no corner is."""
+    plates = [trimesh.creation.box(bounds=[[x, 0, -0.1], [x + 0.1, 1, 0]]) for x in (-0.3, 0.2)]
+    lid = np.array([[[-0.2, 0, 0], [0.2, 0, 0], [0.2, 1, 0]], [[-0.2, 0, 0], [0.2, 1, 0], [-0.2, 1, 0]]], dtype=float)
+    found, bound = largest_distance(lid, [(RealSurface(plate), np.eye(4)) for plate in plates])
+    assert found == pytest.approx(0.2, abs=RESOLUTION)
+    assert 0.2 <= bound <= 0.2 + 2 * RESOLUTION
+
+
+def test_bound_bounds_brute_force(openarm: RobotDescription, real: dict[str, RealSurface]) -> None:
+    """Half open: points of each finger's hull, their distances to every triangle of both fingers by trimesh."""
+    gripper = openarm.gripper("right")
+    column = openarm.joint_names.index(gripper.joint)
+    q = np.array(openarm.rest_pose)
+    q[column] = 0.5 * (openarm.joints[column].lower + openarm.joints[column].upper)
+    poses = reference_fk(openarm, q)
+    triangles = np.concatenate(
+        [real[link].triangles @ poses[link][:3, :3].T + poses[link][:3, 3] for link in gripper.grasp_contact_links]
+    )
+    overhang = overhang_of(openarm, gripper, checked_geometry(openarm, gripper, "mimic"), real, 3)
+    for link in gripper.grasp_contact_links:
+        hull = trimesh.convex.convex_hull(openarm.geometry[link].hull.vertices).apply_transform(poses[link])
+        for point in trimesh.sample.sample_surface(hull, 60, seed=1)[0]:
+            nearest = trimesh.triangles.closest_point(triangles, np.broadcast_to(point, (len(triangles), 3)))
+            assert np.linalg.norm(nearest - point, axis=1).min() <= overhang.upper_bound
+
+
+def test_nearest_triangles_are_the_nearest(openarm: RobotDescription, real: dict[str, RealSurface]) -> None:
+    finger = real["openarm_left_ee_inner_finger"]
+    points = np.random.default_rng(3).uniform(-0.1, 0.1, size=(60, 3))
+    found = trimesh.triangles.closest_point(finger.nearest_triangles(points), points)
+    for point, ours in zip(points, found, strict=True):
+        every = trimesh.triangles.closest_point(finger.triangles, np.broadcast_to(point, (len(finger.triangles), 3)))
+        assert np.linalg.norm(ours - point) == pytest.approx(np.linalg.norm(every - point, axis=1).min(), abs=1e-6)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_swept_fingers_stand_84_mm_off(openarm: RobotDescription, real: dict[str, RealSurface], side: str) -> None:
+    gripper = openarm.gripper(side)
+    overhang = overhang_of(openarm, gripper, checked_geometry(openarm, gripper, "swept"), real, 49)
+    assert overhang.largest == pytest.approx(0.084, abs=0.001)
+    assert overhang.mean == pytest.approx(0.067, abs=0.001)
+    assert overhang.largest <= overhang.upper_bound <= overhang.largest + 1.1 * RESOLUTION
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_mimic_fingers_stand_19_mm_off(openarm: RobotDescription, real: dict[str, RealSurface], side: str) -> None:
+    """Rigid fingers: the same at every opening, so five say what 49 do."""
+    gripper = openarm.gripper(side)
+    overhang = overhang_of(openarm, gripper, checked_geometry(openarm, gripper, "mimic"), real, 5)
+    assert overhang.largest <= 0.0187
+    assert overhang.mean == pytest.approx(overhang.largest, abs=2 * RESOLUTION)
+    assert overhang.upper_bound <= 0.020
+
+
+def test_figures_have_the_published_form() -> None:
+    steps = []
+    figures = bench_overhang("openarm", 2, lambda label, done, total: steps.append((done, total)))
+    assert figures.keys() == {"robot", "openings", "models"}
+    assert (figures["robot"], figures["openings"]) == ("openarm", 2)
+    assert figures["models"].keys() == {"swept", "mimic"}
+    for model in figures["models"].values():
+        assert model.keys() == {"max_mm", "mean_mm", "upper_bound_mm"}
+        assert model["mean_mm"] <= model["max_mm"] <= model["upper_bound_mm"]
+    assert steps == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+def test_one_opening_is_refused() -> None:
+    with pytest.raises(CollisionModelError, match="openings is 1"):
+        bench_overhang("openarm", 1)
