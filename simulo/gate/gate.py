@@ -43,6 +43,16 @@ _COLLISIONS = (Kind.NON_FINITE, Kind.SELF, Kind.PAYLOAD, Kind.WORLD, Kind.NOT_EV
 
 
 @dataclass(frozen=True)
+class DeclaredGrasp:
+    """object: its name, or "". box [m]: full edges, at `pose` (7,) in the environment. until [s]: when it ends."""
+
+    object: str
+    box: tuple[float, float, float]
+    pose: Tensor
+    until: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """verdict: of one step. terminate: bool, shape (num_envs,), the environments whose episode the gate ends."""
 
@@ -96,7 +106,7 @@ class CollisionGate:
         self.model = build_model(self.description, finger_model)
         self._device = device
         self._objects: dict[str, ConvexShape] = {}
-        self._grasped: dict[tuple[int, str], str] = {}
+        self._grasped: dict[tuple[int, str], DeclaredGrasp] = {}
 
     @cached_property
     def _session(self) -> Session:
@@ -215,6 +225,7 @@ class CollisionGate:
         session.checker.attach(Payload(hand, convex, on_device, slot, link, tuple(touch_links)), ids)
         for item in taken:
             session.world.take(item)
+        self._free_declared(hand, ids)
         session.note_holding()
         if support is not None:
             self._allow_support(column, support, ids, torch.inf)
@@ -261,8 +272,8 @@ class CollisionGate:
         sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
         session.checker.set_grasp_region(hand, rows, sizes, ids, name if name in session.world.objects else None)
         session.expiries.set(ids, index, until)
-        for env in ids.tolist():
-            self._grasped[env, hand] = name
+        for env_row, env in enumerate(ids.tolist()):
+            self._grasped[env, hand] = DeclaredGrasp(name, box, rows[min(env_row, len(rows) - 1)].double().cpu(), until)
 
     def declare_place(
         self, region: Region, duration: float, hand: str | None = None, env_ids: EnvIds | None = None
@@ -320,7 +331,7 @@ class CollisionGate:
         """Forget what was declared, held and seen in these environments."""
         self._session.forget(env_ids)
         ended = set(env_ids.tolist())
-        self._grasped = {key: name for key, name in self._grasped.items() if key[0] not in ended}
+        self._grasped = {key: grasp for key, grasp in self._grasped.items() if key[0] not in ended}
 
     def check_reset(self, env: LearningEnv, env_ids: Tensor) -> None:
         """Look at the world anew and judge the configuration that new episodes start in. GateError on a collision."""
@@ -362,7 +373,17 @@ class CollisionGate:
         name = given.name if isinstance(given, Prop) else given
         if name and name not in self._known_objects():
             raise GateError(f"no object {name!r} in the world; there are: {', '.join(self._known_objects()) or 'none'}")
-        return [name or self._grasped.get((env, hand), "") for env in ids.tolist()]
+        declared = (self._grasped.get((env, hand)) for env in ids.tolist())
+        return [name or (grasp.object if grasp is not None else "") for grasp in declared]
+
+    def _free_declared(self, hand: str, ids: Tensor) -> None:
+        """What the map shows in a box that was declared to hold the object is the object: closing fingers push it from
+        where it was last seen, and hide from the cameras that it has left."""
+        session = self._session
+        for env in ids.tolist():
+            grasp = self._grasped.get((env, hand))
+            if grasp is not None and session.body.time <= grasp.until:
+                session.world.free(grasp.box, grasp.pose[None], torch.tensor([env], device=ids.device))
 
     def _known_objects(self) -> dict[str, ConvexShape]:
         return {**self._objects, **self._session.world.objects}

@@ -75,6 +75,10 @@ class World(Protocol):
 
     def give_back(self, taken: Taken) -> None: ...
 
+    def free(self, box: tuple[float, float, float], pose: Tensor, env_ids: Tensor) -> None:
+        """Cells whose centre lies in a box of full edges [m], at pose (M, 7) in the environment, show nothing that is
+        still there. Obstacles that have names are not cells, and stay."""
+
 
 class StillWorld:
     """A world that nothing changes."""
@@ -100,6 +104,8 @@ class StillWorld:
 
     def give_back(self, taken: Taken) -> None: ...
 
+    def free(self, box: tuple[float, float, float], pose: Tensor, env_ids: Tensor) -> None: ...
+
 
 def name_cell(grid: VoxelGrid, code: int, env: int) -> str:
     """A cell by its centre, which is what a person can look at."""
@@ -110,6 +116,11 @@ def name_cell(grid: VoxelGrid, code: int, env: int) -> str:
 def no_world(num_envs: int, device: torch.device) -> StillWorld:
     """world="none": the robot alone is checked, and every verdict says so."""
     return StillWorld(torch.full((num_envs,), torch.inf, dtype=torch.float64, device=device), {})
+
+
+def centres_box(size: tuple[float, float, float], cell: float) -> ConvexShape:
+    """A box that cells overlap when their centre lies in one of full edges `size` [m], to within their rotation."""
+    return ConvexShape.box([max(edge - cell, 1e-3) for edge in size])
 
 
 class OwedWorld(StillWorld):
@@ -146,10 +157,17 @@ class GridWorld(StillWorld):
         self._grid.bricks[taken.env_ids] |= self._cells(taken, 0.0)
         self.revision += 1
 
+    def free(self, box: tuple[float, float, float], pose: Tensor, env_ids: Tensor) -> None:
+        self._grid.bricks[env_ids] &= ~self._filled(centres_box(box, self.cell), pose, env_ids, 0.0)
+        self.revision += 1
+
     def _cells(self, taken: Taken, tolerance: float) -> Tensor:
-        in_lattice = compose(inverse(self._corner[taken.env_ids.cpu()]), taken.pose)
+        return self._filled(taken.shape, taken.pose, taken.env_ids, tolerance)
+
+    def _filled(self, shape: ConvexShape, pose: Tensor, env_ids: Tensor, tolerance: float) -> Tensor:
+        in_lattice = compose(inverse(self._corner[env_ids.cpu()]), pose.cpu())
         on_device = in_lattice.to(self._grid.bricks.device, torch.float32)
-        return filled_cells(taken.shape, on_device, self.cell, self._grid.brick_counts, tolerance)
+        return filled_cells(shape, on_device, self.cell, self._grid.brick_counts, tolerance)
 
 
 class PerceivedWorld:
@@ -192,3 +210,6 @@ class PerceivedWorld:
 
     def give_back(self, taken: Taken) -> None:
         self._perception.release(taken.slot, taken.shape, taken.link, taken.pose_in_link, taken.env_ids)
+
+    def free(self, box: tuple[float, float, float], pose: Tensor, env_ids: Tensor) -> None:
+        self._perception.tell_free(centres_box(box, self.cell), pose, env_ids)

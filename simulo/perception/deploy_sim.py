@@ -163,13 +163,23 @@ class DeploySimPerception:
         self.mapper.tell_occupied(cells, env_ids)
         self.revision += 1
 
+    def tell_free(self, shape: ConvexShape, pose: Tensor, env_ids: Tensor) -> None:
+        """Nothing fills a shape at pose (M, 7) in the environment's frame any more, whatever the cameras said so far."""
+        self.mapper.tell_free(self._cells_at(shape, pose, 0.0), env_ids)
+        self.revision += 1
+
     def _cells_of(
         self, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor, tolerance: float
     ) -> Tensor:
         """Bricks of the cells within `tolerance` [m] of a shape on a link where that link is now."""
         links = self.robot.state.link_poses[env_ids][:, self.robot.link_names.index(link)]
-        where = torch.tensor([[*corner.position, *corner.orientation_wxyz] for corner in [self.grid.corner.inverse()]])
-        in_lattice = _compose(where.to(links), _compose(links, pose_in_link.to(links)))
+        return self._cells_at(shape, _compose(links, pose_in_link.to(links)), tolerance)
+
+    def _cells_at(self, shape: ConvexShape, pose: Tensor, tolerance: float) -> Tensor:
+        """Bricks of the cells within `tolerance` [m] of a shape at pose (M, 7) in the environment's frame."""
+        corner = self.grid.corner.inverse()
+        where = torch.tensor([[*corner.position, *corner.orientation_wxyz]], device=self._env.device)
+        in_lattice = _compose(where.to(torch.float32), pose.to(where.device, torch.float32))
         return filled_cells(shape, in_lattice, self.grid.cell, self.grid.bricks, tolerance)
 
     def _take_frame(self, env_ids: Tensor, times: int) -> None:
