@@ -18,7 +18,8 @@ from torch import Tensor
 
 import simulo
 from simulo.evaluation.clearance import RobotSurface, distance_to
-from simulo.evaluation.scripted import ArmPath, PolicyNoise, ease, pointing_down
+from simulo.evaluation.scripted import ArmPath, PolicyNoise, TakesDeclarations, ease, pointing_down
+from simulo.gate import Region
 from simulo.props import Box, Capsule, Cylinder
 from simulo.rotations import rotate
 from simulo.sensors import look_at
@@ -28,10 +29,19 @@ Hazard = Literal["none", "neighbour", "bin", "torso", "other_arm"]
 HAZARDS: tuple[Hazard, ...] = ("neighbour", "bin", "torso", "other_arm")
 
 TABLE_TOP = 0.38
+BOARD = 0.025  # the table board's thickness
 TABLE = ((0.12, 0.50), (-0.54, 0.08))  # x and y extent
 BIN_CENTRE = np.array([0.23, -0.37])
 BIN_INSIDE, BIN_WALL, BIN_FLOOR, BIN_RIM = 0.20, 0.008, 0.006, 0.046  # edge of the square, thicknesses, rim above table
 OBJECT_X, OBJECT_Y = (0.22, 0.28), (-0.16, -0.06)
+
+# Where a held object may stand: the board, and the board with the bin's floor on it. No wall lies wholly inside.
+TABLE_REGION = Region(
+    simulo.Pose((0.31, -0.23, TABLE_TOP - BOARD / 2)),
+    (TABLE[0][1] - TABLE[0][0] + 0.02, TABLE[1][1] - TABLE[1][0] + 0.02, BOARD + 0.02),
+)
+BIN_REGION = Region(simulo.Pose((0.31, -0.23, TABLE_TOP - BOARD / 2 + 0.01)), (*TABLE_REGION.size[:2], BOARD + 0.04))
+GRASP_DURATION = 1.6  # s: closing takes 0.7, opening and leaving 1.2
 
 # At most 40 mm wide and 80 to 120 mm tall, standing.
 OBJECTS = {
@@ -113,17 +123,20 @@ class PickPlaceTask(simulo.Task):
 
     neighbours: how near others stand to the open fingers, a key of GAPS. hazards: the fraction of episodes, spread
     evenly over consecutive seeds, in which the scripted policy collides. noise: of the scripted policy.
+    cell [m]: edge of the gate's map cells; grasp regions are one wider than the object, on each side.
     """
 
     observation_dim: ClassVar[int] = 24
     action_dim: ClassVar[int] = 8
     episode_length_s = 9.0
+    map_box: ClassVar = ((0.08, -0.60, 0.30), (0.56, 0.16, 0.56))
 
     def __init__(
         self,
         neighbours: Literal["wide", "medium", "tight"] = "wide",
         hazards: float = 0.0,
         noise: PolicyNoise | None = None,
+        cell: float = 0.01,
     ):
         if neighbours not in GAPS:
             raise ValueError(f"neighbours must be one of {', '.join(GAPS)}, got {neighbours!r}")
@@ -131,6 +144,7 @@ class PickPlaceTask(simulo.Task):
             raise ValueError(f"hazards is a fraction of the episodes, between 0 and 1, got {hazards!r}")
         self.neighbours, self.hazards = neighbours, hazards
         self.noise = PolicyNoise() if noise is None else noise
+        self.cell = cell
 
     # --- scene -------------------------------------------------------------------------------------------------------
 
@@ -138,10 +152,12 @@ class PickPlaceTask(simulo.Task):
         self.robot = simulo.Robot(asset="openarm", initial_joint_positions=LEFT_ARM)
         scene.add(self.robot, at="/World/Robot")
         (x0, x1), (y0, y1) = TABLE
-        table = simulo.Pose(((x0 + x1) / 2, (y0 + y1) / 2, TABLE_TOP / 2))
+        middle, wood = ((x0 + x1) / 2, (y0 + y1) / 2), (0.72, 0.62, 0.48, 1.0)
+        board = simulo.Pose((*middle, TABLE_TOP - BOARD / 2))
+        stand = simulo.Pose((*middle, (TABLE_TOP - BOARD) / 2))
+        scene.add(simulo.Prop.box((x1 - x0, y1 - y0, BOARD), fixed=True, pose=board, rgba=wood), at="/World/Table")
         scene.add(
-            simulo.Prop.box((x1 - x0, y1 - y0, TABLE_TOP), fixed=True, pose=table, rgba=(0.72, 0.62, 0.48, 1)),
-            at="/World/Table",
+            simulo.Prop.box((0.20, 0.40, TABLE_TOP - BOARD), fixed=True, pose=stand, rgba=wood), at="/World/Stand"
         )
         for name, size, centre in _bin_parts():
             pose = simulo.Pose(tuple(centre))
@@ -174,10 +190,12 @@ class PickPlaceTask(simulo.Task):
         self.grasp_point = torch.tensor(description.gripper("right").grasp_frame.position)
         self.hand = self.robot.link_names.index(description.gripper("right").hand_link)
         self.episodes: list[Episode | None] = [None] * env.num_envs
+        self.holding = torch.zeros(env.num_envs, dtype=torch.bool)  # what the gate was told, not what the hand does
+        self.placing = torch.zeros(env.num_envs, dtype=torch.bool)
 
     def reset_idx(self, env_ids: Tensor) -> None:
         for env in env_ids.tolist():
-            episode = self.planner.draw(self._hazard_of(*self.env.episode_seed(env)), self.env.rng(env))
+            episode = self.planner.draw(self._hazard_in(*self.env.episode_seed(env)), self.env.rng(env))
             self.episodes[env] = episode
             for name, prop in (self.objects | self.others).items():
                 standing = {s.name: s for s in (episode.target, *episode.neighbours)}.get(name)
@@ -188,20 +206,72 @@ class PickPlaceTask(simulo.Task):
             joints = self.planner.whole_arm(episode.start[None])[0]
             self.robot.set_joint_positions(joints, [env])
         self.gripper.reset(env_ids)
+        self.holding[env_ids] = self.placing[env_ids] = False
 
-    def _hazard_of(self, seed: int, number: int) -> Hazard:
+    def _hazard_in(self, seed: int, number: int) -> Hazard:
         """Consecutive seeds hold exactly the asked fraction of hazards, their kinds in turn."""
         before, after = (int(np.floor((seed + number + k) * self.hazards + 1e-9)) for k in (0, 1))
         return HAZARDS[before % len(HAZARDS)] if after > before else "none"
 
+    def hazard_of(self, env_id: int) -> str:
+        """What is made to go wrong in an environment's present episode, "none" for nothing."""
+        return self._episode(env_id).hazard
+
+    def _episode(self, env_id: int) -> Episode:
+        episode = self.episodes[env_id]
+        if episode is None:
+            raise RuntimeError("no episode has been drawn yet; call env.reset() first")
+        return episode
+
     # --- one step ----------------------------------------------------------------------------------------------------
 
     def apply_actions(self, actions: Tensor) -> None:
+        self._tell_gate(closes=actions[:, -1] > 0.3, opens=actions[:, -1] < -0.3)
         self.robot.set_joint_position_target(actions[:, :7], joint_ids=self.arm_columns)
         self.gripper.set_commands(actions[:, -1])
 
     def on_post_physics_step(self) -> None:
         self.gripper.update(self.env.dt)
+
+    def _tell_gate(self, closes: Tensor, opens: Tensor) -> None:
+        """Say what the hand is about to touch, holds, and where that may stand, as each begins."""
+        gate = self.env.gate
+        if not isinstance(gate, TakesDeclarations):
+            return
+        closing = self.gripper.state != simulo.GripperState.OPEN
+        holds = torch.stack([self.gripper.held(prop) for prop in self.objects.values()]).any(dim=0)
+        for env in (closes & ~closing & ~self.holding).nonzero().flatten().tolist():
+            self._declare_grasp(gate, env)
+        for env in (
+            ((self.gripper.state == simulo.GripperState.CLOSED) & holds & ~self.holding).nonzero().flatten().tolist()
+        ):
+            self._attach(gate, env)
+        low = self.holding & self._above_bin(self.object_pose) & (self.object_bottom < TABLE_TOP + 0.035)
+        for env in (low & ~self.placing).nonzero().flatten().tolist():
+            gate.declare_place(BIN_REGION, 5.0, hand="right", env_ids=[env])
+        self.placing = low
+        for env in (opens & self.holding).nonzero().flatten().tolist():
+            self._declare_grasp(gate, env)  # the fingers are around the object for as long as they open
+            gate.detach("right", env_ids=[env])
+            self.holding[env] = False
+
+    def _declare_grasp(self, gate: TakesDeclarations, env: int) -> None:
+        """The object may be touched where it stands, if it stands between the fingers."""
+        pose = self.object_pose[env]
+        if (pose[:3] - self.grasp_position[env])[:2].norm() < 0.05:
+            name = self._episode(env).target.name
+            size = np.array(_extent(OBJECTS[name])) + 2.0 * self.cell
+            gate.declare_grasp("right", pose, tuple(size), GRASP_DURATION, object=name, env_ids=[env])
+
+    def _attach(self, gate: TakesDeclarations, env: int) -> None:
+        name = self._episode(env).target.name
+        hand, pose = self.robot.state.link_poses[env, self.hand], self.object_pose[env]
+        in_hand = _pose(hand).inverse() @ _pose(pose)
+        gate.attach("right", OBJECTS[name], in_hand, support=TABLE_REGION, env_ids=[env], object=name)
+        self.holding[env] = True
+
+    def _above_bin(self, pose: Tensor) -> Tensor:
+        return ((pose[:, :2] - torch.tensor(BIN_CENTRE, dtype=pose.dtype)).abs() < BIN_INSIDE / 2).all(dim=1)
 
     def get_observations(self) -> Tensor:
         """Right arm and gripper positions (8) and velocities (8), the object's pose (7), the gripper's state (1)."""
@@ -229,6 +299,12 @@ class PickPlaceTask(simulo.Task):
         return poses[chosen, torch.arange(self.env.num_envs)]
 
     @property
+    def object_bottom(self) -> Tensor:
+        """Height of the object's lowest point while it stands upright or hangs so [m], shape (num_envs,)."""
+        heights = torch.tensor([self._episode(env).target.height for env in range(self.env.num_envs)])
+        return self.object_pose[:, 2] - 0.5 * heights
+
+    @property
     def grasp_position(self) -> Tensor:
         """The point between the fingertips in its environment's frame [m], shape (num_envs, 3)."""
         pose = self.robot.state.link_poses[:, self.hand]
@@ -237,9 +313,8 @@ class PickPlaceTask(simulo.Task):
     @property
     def placed(self) -> Tensor:
         """Where the object lies in the bin and the open hand has left it, bool, shape (num_envs,)."""
-        position = self.object_pose[:, :3]
-        centre = torch.tensor(BIN_CENTRE, dtype=position.dtype)
-        inside = ((position[:, :2] - centre).abs() < BIN_INSIDE / 2).all(dim=1) & (position[:, 2] < TABLE_TOP + 0.08)
+        pose = self.object_pose
+        inside = self._above_bin(pose) & (pose[:, 2] < TABLE_TOP + 0.08)
         left = self.grasp_position[:, 2] > TABLE_TOP + 0.17
         return inside & left & (self.gripper.state == simulo.GripperState.OPEN)
 
@@ -249,8 +324,8 @@ class PickPlaceTask(simulo.Task):
 
     def _play(self, env: simulo.LearningEnv) -> Tensor:
         rows = []
-        for episode, step in zip(self.episodes, env.episode_steps.tolist(), strict=True):
-            assert episode is not None, "reset() draws every environment's episode before the first step"
+        for env_id, step in enumerate(env.episode_steps.tolist()):
+            episode = self._episode(env_id)
             rows.append(episode.actions[min(step, len(episode.actions) - 1)])
         return torch.from_numpy(np.stack(rows))
 
@@ -434,17 +509,28 @@ def _comfortable_yaw(xy: Array) -> float:
 
 
 def _standing(name: str, shape: Box | Cylinder | Capsule, xy: Array, yaw: float) -> Standing:
-    match shape:
-        case Box(size):
-            height = size[2]
-        case Cylinder(_, tall):
-            height = tall
-        case Capsule(radius, length):
-            height = length + 2.0 * radius
+    height = _extent(shape)[2]
     pose = simulo.Pose(
         (float(xy[0]), float(xy[1]), TABLE_TOP + height / 2), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
     )
     return Standing(name, pose, height)
+
+
+def _extent(shape: Box | Cylinder | Capsule) -> tuple[float, float, float]:
+    """Full edges of a shape's own bounding box [m]."""
+    match shape:
+        case Box(size):
+            return size
+        case Cylinder(radius, height):
+            return 2.0 * radius, 2.0 * radius, height
+        case Capsule(radius, length):
+            return 2.0 * radius, 2.0 * radius, length + 2.0 * radius
+
+
+def _pose(row: Tensor) -> simulo.Pose:
+    """Of position and wxyz, shape (7,)."""
+    values = row.double().tolist()
+    return simulo.Pose(tuple(values[:3]), tuple(values[3:]))
 
 
 def _bin_parts() -> list[tuple[str, tuple[float, float, float], Array]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -113,6 +115,30 @@ def ease(steps: int) -> Array:
     """Progress 0 to 1, end included and start not, at rest at both ends (minimum jerk), shape (steps,)."""
     s = np.linspace(0.0, 1.0, steps + 1)[1:]
     return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
+
+
+@runtime_checkable
+class TakesDeclarations(Protocol):
+    """A gate that wants to know what a hand is about to touch, holds and sets down: `simulo.CollisionGate`, or several."""
+
+    def declare_grasp(
+        self, hand: str, pose: Any, size: Any, duration: float, object: Any = None, env_ids: Any = None
+    ) -> None: ...
+
+    def attach(
+        self,
+        hand: str,
+        shape: Any,
+        pose: Any,
+        support: Any = None,
+        env_ids: Any = None,
+        touch_links: Sequence[str] = (),
+        object: Any = "",
+    ) -> None: ...
+
+    def detach(self, hand: str, env_ids: Any = None) -> None: ...
+
+    def declare_place(self, region: Any, duration: float, hand: str | None = None, env_ids: Any = None) -> None: ...
 
 
 @dataclass(frozen=True)
