@@ -35,12 +35,15 @@ def write_figures(data: Any, file: Path | None) -> None:
         write_json(file, data)
 
 
+PREPARING = "preparing; collision kernels are compiled once, in a minute or so"
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on standard error. Yields what moves it: report(label, done, total)."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bars:
-        bar = bars.add_task("", total=None)
+        bar = bars.add_task(PREPARING, total=None)
         yield lambda label, done, total: bars.update(bar, description=label, completed=done, total=total)
 
 

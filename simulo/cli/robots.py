@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from simulo.cli.output import JsonFile, figure, out, quiet_warp, write_figures
+from simulo.cli.output import PREPARING, JsonFile, err, figure, out, quiet_warp, write_figures
 
 FingerModel = Annotated[
     Literal["mimic", "swept"], typer.Option(help="Each finger where it is, or one hull around their stroke.")
@@ -19,7 +19,8 @@ def robots(json: JsonFile = None) -> None:
     from simulo.evaluation.configuration import all_robot_facts
 
     quiet_warp()
-    facts = all_robot_facts()
+    with err.status(PREPARING):
+        facts = all_robot_facts()
     table = Table("robot", "links", "joints", "mimic", "pairs", "rest pose", "licence", "source")
     for row in facts:
         counts = (str(row[key]) for key in ("links", "joints", "mimic_joints", "pairs_checked"))
@@ -47,7 +48,8 @@ def check(
         raise typer.BadParameter(f"{pose!r} is not a pose of the description; there is: rest", param_hint="--pose")
     description = load_description(robot)
     values = list(map(float, description.rest_pose)) if q is None else _numbers(q)
-    answer = check_configuration(description, configuration(description, values), finger_model)
+    with err.status(PREPARING):
+        answer = check_configuration(description, configuration(description, values), finger_model)
     out.print(_sentence(answer), highlight=False, soft_wrap=True)
     write_figures(answer, json)
     if not answer["clear"]:
