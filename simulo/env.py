@@ -155,10 +155,14 @@ class LearningEnv:
         """Start new episodes, everywhere or in env_ids. Returns observations (num_envs, observation_dim), and info.
 
         seed: environment i gets `seed + i`, or its own of a sequence of num_envs; without it the streams go on.
+        The first reset must be of all environments.
         """
+        ids = resolve_env_ids(env_ids, self.num_envs, self.device)
+        if not self._started and len(ids.unique()) < self.num_envs:
+            raise RuntimeError("the first reset() must be of all environments: leave env_ids out")
         if seed is not None:
-            self._streams.restart(seed)
-        self._begin_episodes(resolve_env_ids(env_ids, self.num_envs, self.device))
+            self._streams.restart(seed, ids)
+        self._begin_episodes(ids)
         self._started = True
         return self._observations(), {}
 
@@ -230,6 +234,7 @@ class LearningEnv:
 
     def _begin_episodes(self, env_ids: Tensor) -> None:
         """New episodes in these environments: scene as declared, the task's variation, the gate's one look at it."""
+        env_ids = env_ids.unique()  # an id given twice begins one episode
         if env_ids.numel() == 0:
             return
         self._streams.begin_episodes(env_ids)

@@ -22,7 +22,11 @@ class Articulation(Protocol):
 
     num_envs: int
     device: torch.device
-    physics_tick: int  # how many times physics has advanced; equal ticks are one physics time
+
+    @property
+    def physics_tick(self) -> int:
+        """Advances with physics; equal ticks are one physics time."""
+        ...
 
     def joint_positions(self) -> Tensor: ...
 
@@ -94,7 +98,7 @@ class Robot:
         self._coupling = JointCoupling.of(self.description)
         self._initial = self._rest_positions(initial_joint_positions or {})
         self._known_columns: dict[range | tuple, Tensor] = {}
-        self._bound: _Bound | None = None
+        self._bound: _Bound | _Unattached = _Unattached()
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -132,11 +136,11 @@ class Robot:
 
     @property
     def is_attached(self) -> bool:
-        return self._bound is not None
+        return isinstance(self._bound, _Bound)
 
     def attach(self, articulation: Articulation, control_dt: float) -> None:
         """Called once by the environment that builds the scene. control_dt [s]: how long one command is held."""
-        if self._bound is not None:
+        if self.is_attached:
             raise RuntimeError(f"robot {self.name!r} already belongs to an environment; declare a new one in build")
         self._bound = _Bound(articulation, control_dt, self._initial, self.num_actuated)
 
@@ -323,7 +327,7 @@ class Robot:
 
     @property
     def _attached(self) -> _Bound:
-        if self._bound is None:
+        if isinstance(self._bound, _Unattached):
             raise RuntimeError(
                 f"robot {self.description.name!r} is not attached to a simulation yet: read and command it in on_start "
                 "or later, not in build"
@@ -341,6 +345,10 @@ class Robot:
                 raise ValueError(f"initial position {value} of {name!r} is outside [{joint.lower}, {joint.upper}]")
             positions[names.index(name)] = value
         return positions
+
+
+class _Unattached:
+    """Stands in for what a robot has not got before an environment builds it."""
 
 
 class _Bound:

@@ -25,13 +25,6 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
     return torch.cat([w, aw * bv + bw * av + torch.linalg.cross(av, bv, dim=-1)], dim=-1)
 
 
-def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """Hamilton products, shape (..., 4): b first, then a."""
-    aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
-    w = aw * bw - (av * bv).sum(dim=-1, keepdim=True)
-    return torch.cat([w, aw * bv + bw * av + torch.linalg.cross(av, bv, dim=-1)], dim=-1)
-
-
 def to_matrix(wxyz: Tensor) -> Tensor:
     """Rotation matrices, shape (..., 3, 3)."""
     w, x, y, z = wxyz.unbind(dim=-1)

@@ -22,14 +22,15 @@ class EpisodeStreams:
         self._episodes: NDArray[np.int64] = np.full(num_envs, -1, dtype=np.int64)
         self._generators = [np.random.default_rng(int(seed)) for seed in self._seeds]
 
-    def restart(self, seed: int | Sequence[int]) -> None:
-        """Seed every environment: one int, or one per environment. The next episode is number 0."""
+    def restart(self, seed: int | Sequence[int], env_ids: Tensor) -> None:
+        """Seed these environments: one int, or one for each environment there is. The next episode is number 0."""
         count = len(self._seeds)
         seeds = seed + np.arange(count) if isinstance(seed, (int, np.integer)) else np.asarray(seed)
         if seeds.shape != (count,) or not np.issubdtype(seeds.dtype, np.integer) or (seeds < 0).any():
             raise ValueError(f"seed must be an int >= 0, or {count} of them, one per environment; got {seed!r}")
-        self._seeds = seeds.astype(np.int64)
-        self._episodes[:] = -1
+        chosen = env_ids.cpu().numpy()
+        self._seeds[chosen] = seeds[chosen]
+        self._episodes[chosen] = -1
 
     def begin_episodes(self, env_ids: Tensor) -> None:
         """Renew the generators of these environments for their next episode."""

@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from enum import Enum
+from typing import cast
 
 import numpy as np
 import torch
@@ -105,7 +106,7 @@ def _decode_list(commands: Sequence, open_threshold: float, close_threshold: flo
     return [_intent(value, open_threshold, close_threshold) for value in values]
 
 
-def _number(command: object, position: int) -> numbers.Real | Tensor:
+def _number(command: object, position: int) -> float | Tensor:
     """The command itself, once it is known to be one number."""
     if isinstance(command, np.ndarray) and command.ndim == 0:
         command = command[()]
@@ -120,14 +121,14 @@ def _number(command: object, position: int) -> numbers.Real | Tensor:
         return command.detach()
     if not isinstance(command, numbers.Real):
         raise TypeError(f"command {position} is {type(command).__name__}; {_POLARITY}")
-    return command
+    return cast(float, command)
 
 
-def _intent(value: numbers.Real | Tensor, open_threshold: float, close_threshold: float) -> int:
+def _intent(value: float | Tensor, open_threshold: float, close_threshold: float) -> int:
     """Compared in half precision where it came so, and in single precision otherwise."""
     if isinstance(value, Tensor):
         return int(_decode_tensor(value.reshape(1), open_threshold, close_threshold)[0])
-    kind = np.float16 if isinstance(value, np.float16) else np.float32
+    kind = np.float16 if type(value) is np.float16 else np.float32
     compared = kind(value) if abs(value) <= 2.0 else kind(math.copysign(2.0, value))  # no overflow far outside
     return int(compared > kind(close_threshold)) - int(compared < kind(open_threshold))
 

@@ -349,7 +349,7 @@ def test_a_gpu_is_refused_by_name_even_where_there_is_one(monkeypatch):
 
 def test_building_leaves_no_log_file_and_no_warning(tmp_path, monkeypatch, recwarn):
     monkeypatch.chdir(tmp_path)
-    simulo.LearningEnv(Stand())
+    simulo.LearningEnv(Stand(), physics_dt=0.001)
     assert os.listdir(tmp_path) == []
     assert [str(w.message) for w in recwarn] == []
 

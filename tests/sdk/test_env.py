@@ -223,6 +223,8 @@ def test_reset_of_some_environments_leaves_the_others_alone():
 def test_step_before_reset_and_nonsense_at_construction_are_refused():
     with pytest.raises(RuntimeError, match="reset"):
         make().step(torch.zeros(2, 2))
+    with pytest.raises(RuntimeError, match="all environments"):
+        make().reset(env_ids=[1])
     for options in (
         {"num_envs": 0},
         {"physics_dt": 0.0},

@@ -84,8 +84,7 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
     spec = mujoco.MjSpec()
     with _engine_warnings():
         files = {name: _read_model(robot) for name, robot in scene.robots.items()}
-        _carry_options(spec, files)
-        spec.option.timestep = physics_dt
+        _carry_options(spec, files, physics_dt)
         for name, robot in scene.robots.items():
             _add_robot(spec, robot, files[name])
         for prop in scene.props.values():
@@ -113,8 +112,12 @@ def _read_model(robot: Robot) -> mujoco.MjSpec:
     return mujoco.MjSpec.from_file(str(path))
 
 
-def _carry_options(spec: mujoco.MjSpec, files: dict[str, mujoco.MjSpec]) -> None:
-    """Give the scene what the robots' files ask of the engine; two that ask for different things cannot share one."""
+def _carry_options(spec: mujoco.MjSpec, files: dict[str, mujoco.MjSpec], physics_dt: float) -> None:
+    """Give the scene what the robots' files ask of the engine; two that ask for different things cannot share one.
+
+    What a file leaves at the engine's default it does not ask for. The files are then made to agree with the scene.
+    """
+    spec.option.timestep = physics_dt
     standard = mujoco.MjSpec().option
     asked: dict[str, str] = {}
     for robot, child in files.items():
@@ -126,6 +129,9 @@ def _carry_options(spec: mujoco.MjSpec, files: dict[str, mujoco.MjSpec]) -> None
                 raise BackendError(f"robots {asked[option]!r} and {robot!r} ask for different engine {option!r}")
             setattr(spec.option, option, value)
             asked[option] = robot
+    for child in files.values():
+        for option in ("timestep", "gravity", *(o for o in _GLOBAL_OPTIONS if hasattr(standard, o))):
+            setattr(child.option, option, getattr(spec.option, option))
 
 
 def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
