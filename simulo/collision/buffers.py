@@ -9,14 +9,29 @@ import numpy as np
 import torch
 import warp as wp
 
-from simulo.collision.kernels.types import Findings, Grid, Payloads, Poses, Primitives, Query, Regions, Robot, pose7
+from simulo.collision.kernels.types import (
+    Bodies,
+    Findings,
+    Grid,
+    Near,
+    Pairs,
+    Payloads,
+    Pieces,
+    Poses,
+    Primitives,
+    Query,
+    Regions,
+    Tree,
+    pose7,
+)
 from simulo.collision.kernels.verdict import Verdicts
+from simulo.collision.kernels.voxels import column_kernel
 from simulo.collision.model import CollisionModel
 
 # Rows of the verdict's int32 block; `distance` holds float32 bits.
 VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown")
 # Entries of the settings tensor.
-COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, NUM_SLOTS, ASK_WORLD, NUM_SETTINGS = range(8)
+COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, NUM_SLOTS, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(9)
 
 
 def view(tensor: torch.Tensor, dtype: Any = None) -> Any:
@@ -87,7 +102,7 @@ class QueryBuffers:
         out.count = view(self.settings[COUNT : COUNT + 1])
         out.rows = view(self.settings[ROWS : ROWS + 1])
         out.distances = view(self.settings[DISTANCES : DISTANCES + 1])
-        out.num_asked = view(self.settings[NUM_PAIRS : ASK_WORLD + 1])
+        out.num_asked = view(self.settings[NUM_PAIRS : NUM_PLAIN_PAIRS + 1])
         out.env, out.q = view(self.env), view(self.q)
         out.base_pose = view(self.base_pose, pose7)
         out.measured, out.measured_active = view(self.measured), view(self.measured_active)
@@ -103,29 +118,43 @@ class QueryBuffers:
         return out
 
 
-def upload_robot(model: CollisionModel, device: str) -> Robot:
-    def array(values: np.ndarray, dtype: Any) -> Any:
-        return wp.array(values, dtype=dtype, device=device)
+def upload_tree(model: CollisionModel, device: str) -> Tree:
+    edges, out = model.edges, Tree()
+    out.ends = wp.array(edges.ends, dtype=wp.vec4i, device=device)
+    out.relation = wp.array(edges.relation, dtype=wp.vec2f, device=device)
+    out.still = wp.array(edges.still, dtype=wp.mat33f, device=device)
+    out.cos = wp.array(edges.cos, dtype=wp.mat33f, device=device)
+    out.sin = wp.array(edges.sin, dtype=wp.mat33f, device=device)
+    out.origin = wp.array(edges.origin, dtype=wp.vec3f, device=device)
+    out.slide = wp.array(edges.slide, dtype=wp.vec3f, device=device)
+    return out
 
-    edges, bodies, pairs = model.edges, model.bodies, model.pair_arrays
-    out = Robot()
-    out.edge_ends = array(edges.ends, wp.vec4i)
-    out.edge_relation = array(edges.relation, wp.vec2f)
-    out.edge_still = array(edges.still, wp.mat33f)
-    out.edge_cos = array(edges.cos, wp.mat33f)
-    out.edge_sin = array(edges.sin, wp.mat33f)
-    out.edge_origin = array(edges.origin, wp.vec3f)
-    out.edge_slide = array(edges.slide, wp.vec3f)
-    out.body = array(bodies.body, wp.vec4i)
-    out.body_gate = array(bodies.gate, wp.int32)
-    out.body_rotation = array(bodies.rotation, wp.mat33f)
-    out.body_origin = array(bodies.origin, wp.vec3f)
-    out.piece_shape = array(bodies.piece_shape, wp.int32)
-    out.piece_rotation = array(bodies.piece_rotation, wp.mat33f)
-    out.piece_origin = array(bodies.piece_origin, wp.vec3f)
-    out.pair = array(pairs.pair, wp.vec3i)
-    out.pair_reach = array(pairs.reach, wp.float32)
-    out.link_of = array(model.posed_links, wp.int32)
+
+def upload_bodies(model: CollisionModel, device: str) -> Bodies:
+    bodies, out = model.bodies, Bodies()
+    contact = {link: g for g, gripper in enumerate(model.grippers) for link in gripper.contact_links}
+    regions = np.array([contact.get(model.link_names[link], -1) for link in bodies.link], np.int32)
+    out.body = wp.array(bodies.body, dtype=wp.vec4i, device=device)
+    out.gate = wp.array(bodies.gate, dtype=wp.int32, device=device)
+    out.link = wp.array(bodies.link, dtype=wp.int32, device=device)
+    out.region = wp.array(regions, dtype=wp.int32, device=device)
+    out.rotation = wp.array(bodies.rotation, dtype=wp.mat33f, device=device)
+    out.origin = wp.array(bodies.origin, dtype=wp.vec3f, device=device)
+    return out
+
+
+def upload_pieces(model: CollisionModel, device: str) -> Pieces:
+    out = Pieces()
+    out.shape = wp.array(model.bodies.piece_shape, dtype=wp.int32, device=device)
+    out.rotation = wp.array(model.bodies.piece_rotation, dtype=wp.mat33f, device=device)
+    out.origin = wp.array(model.bodies.piece_origin, dtype=wp.vec3f, device=device)
+    return out
+
+
+def upload_pairs(model: CollisionModel, device: str) -> Pairs:
+    out = Pairs()
+    out.pair = wp.array(model.pair_arrays.pair, dtype=wp.vec3i, device=device)
+    out.reach = wp.array(model.pair_arrays.reach, dtype=wp.float32, device=device)
     return out
 
 
@@ -139,6 +168,16 @@ def plan_poses(model: CollisionModel, sizes: Sizes, device: str) -> Poses:
     out.link_position = wp.zeros((m, links), dtype=wp.vec3f, device=device)
     out.hull_rotation = wp.zeros((m, bodies), dtype=wp.mat33f, device=device)
     out.hull_position = wp.zeros((m, bodies), dtype=wp.vec3f, device=device)
+    out.primitive_position = wp.zeros((m, sizes.max_primitives), dtype=wp.vec3f, device=device)
+    return out
+
+
+def plan_near(model: CollisionModel, sizes: Sizes, device: str) -> Near:
+    m, out = sizes.num_configurations, Near()
+    out.pair = wp.zeros((m, len(model.pair_arrays.pair)), dtype=wp.int32, device=device)
+    out.num = wp.zeros(m, dtype=wp.int32, device=device)
+    out.lower = wp.zeros(m, dtype=wp.float32, device=device)
+    out.asked = wp.zeros(m, dtype=wp.int32, device=device)
     return out
 
 
@@ -166,7 +205,6 @@ class WorldBuffers:
     region_pose: torch.Tensor
     region_half: torch.Tensor
     region_primitive: torch.Tensor
-    body_region: torch.Tensor
 
     @staticmethod
     def plan(model: CollisionModel, sizes: Sizes, device: torch.device) -> WorldBuffers:
@@ -175,8 +213,6 @@ class WorldBuffers:
         slots = max(hands * per_hand, 1)  # never empty: see QueryBuffers
         regions = hands + slots
         on = {"device": device}
-        contact = {link: g for g, gripper in enumerate(model.grippers) for link in gripper.contact_links}
-        body_region = [contact.get(model.link_names[link], -1) for link in model.bodies.link]
         return WorldBuffers(
             primitive_shape=torch.full((n, k), -1, dtype=torch.int32, **on),
             primitive_pose=unit_poses(n, k, device=device),
@@ -190,7 +226,6 @@ class WorldBuffers:
             region_pose=unit_poses(n, regions, device=device),
             region_half=torch.zeros(n, regions, 3, **on),
             region_primitive=torch.full((n, regions), -1, dtype=torch.int32, **on),
-            body_region=torch.tensor(body_region, dtype=torch.int32, **on),
         )
 
     def as_primitives(self) -> Primitives:
@@ -212,7 +247,6 @@ class WorldBuffers:
         out.active, out.primitive = view(self.region_active), view(self.region_primitive)
         out.pose = view(self.region_pose, pose7)
         out.half = view(self.region_half, wp.vec3f)
-        out.body_region = view(self.body_region)
         return out
 
 
@@ -222,6 +256,7 @@ class GridBuffers:
 
     brick_counts: tuple[int, int, int]
     bricks: torch.Tensor
+    columns: torch.Tensor
     unknown: torch.Tensor
     flags: torch.Tensor
     counts: torch.Tensor
@@ -229,11 +264,15 @@ class GridBuffers:
     pose: torch.Tensor
 
     @staticmethod
-    def plan(num_envs: int, brick_counts: tuple[int, int, int], with_unknown: bool, device: torch.device) -> GridBuffers:
+    def plan(
+        num_envs: int, brick_counts: tuple[int, int, int], with_unknown: bool, device: torch.device
+    ) -> GridBuffers:
         on, words = {"device": device}, int(np.prod(brick_counts))
+        num_columns, column_words = brick_counts[0] * brick_counts[1], -(-brick_counts[2] // 64)
         return GridBuffers(
             brick_counts=brick_counts,
             bricks=torch.zeros(num_envs, words, dtype=torch.int64, **on),
+            columns=torch.zeros(num_envs, num_columns * column_words, dtype=torch.int64, **on),
             unknown=torch.zeros(num_envs, words if with_unknown else 1, dtype=torch.int64, **on),
             flags=torch.zeros(2, dtype=torch.int32, **on),  # present, has_unknown
             counts=torch.tensor([brick_counts], dtype=torch.int32, **on),
@@ -245,9 +284,17 @@ class GridBuffers:
     def planned_unknown(self) -> bool:
         return self.unknown.shape == self.bricks.shape
 
+    def mark_columns(self) -> None:
+        """Bring `columns` up to date with `bricks`."""
+        x, y, z = self.brick_counts
+        inputs = [wp.vec3i(x, y, z), view(self.bricks, wp.uint64), view(self.columns, wp.uint64)]
+        threads = (self.bricks.shape[0], x * y, -(-z // 64))
+        wp.launch(column_kernel, threads, inputs=inputs, device=str(self.bricks.device))
+
     def as_grid(self, cell_shape: int) -> Grid:
         out = Grid()
         out.present, out.has_unknown = view(self.flags[0:1]), view(self.flags[1:2])
+        out.columns = view(self.columns, wp.uint64)
         out.bricks, out.unknown = view(self.bricks, wp.uint64), view(self.unknown, wp.uint64)
         out.counts, out.cell = view(self.counts, wp.vec3i), view(self.cell, wp.vec2f)
         out.pose = view(self.pose, pose7)

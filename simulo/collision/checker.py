@@ -193,6 +193,7 @@ class CollisionChecker:
         planned.pose[:, :3] = grid.position
         planned.pose[:, 3:] = grid.orientation_wxyz
         planned.cell.copy_(torch.tensor([[grid.cell, 0.5 * grid.cell]]))
+        planned.mark_columns()
         planned.flags.copy_(torch.tensor([1, int(grid.has_unknown)], dtype=torch.int32))
         self._library.put(CELL_SLOT, ConvexShape.box((grid.cell,) * 3), "the map's cell")
 
@@ -272,8 +273,11 @@ class CollisionChecker:
         env_ids: EnvIds | None = None,
         primitive: str | None = None,
     ) -> None:
-        """Exempt a hand's grasp contact links from cells whose centre lies in a box, from primitives wholly in it and
-        from the named one. pose, shape (M, 7): the box's centre in the env frame; size [m], shape (M, 3): full edges."""
+        """Exempt a hand's grasp contact links from what lies in a box, one box per environment id.
+
+        Exempt are cells whose centre is in it, primitives wholly in it, and the primitive of that name.
+        pose, shape (M, 7): the box's centre in the env frame; size [m], shape (M, 3): its full edges.
+        """
         self._set_region(self.model.gripper_index(gripper), pose, size, env_ids, primitive)
 
     def clear_grasp_region(self, gripper: str, env_ids: EnvIds | None = None) -> None:
@@ -339,7 +343,7 @@ class CollisionChecker:
         asked = self._asked
         settings = (
             entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0,
-            len(asked.slots), int(world),
+            len(asked.slots), int(world), asked.num_plain,
         )  # fmt: skip
         if settings != self._settings:
             query.settings.copy_(torch.tensor(settings, dtype=torch.int32))

@@ -16,13 +16,18 @@ from simulo.collision.buffers import (
     Sizes,
     WorldBuffers,
     plan_findings,
+    plan_near,
     plan_poses,
-    upload_robot,
+    upload_bodies,
+    upload_pairs,
+    upload_pieces,
+    upload_tree,
 )
 from simulo.collision.kernels.fk import fk_kernel
-from simulo.collision.kernels.self_check import self_kernel
+from simulo.collision.kernels.payload_check import payload_kernel
+from simulo.collision.kernels.self_check import self_kernel, sphere_kernel
 from simulo.collision.kernels.verdict import verdict_kernel
-from simulo.collision.kernels.world_check import payload_kernel, world_kernel
+from simulo.collision.kernels.world_check import world_kernel
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
 from simulo.collision.parties import PartyCodes
@@ -55,7 +60,11 @@ class Launches:
     ) -> None:
         self._sizes, self._device = sizes, str(device)
         self._library, self._query_buffers = library, query
-        self.robot = upload_robot(model, self._device)
+        self._tree = upload_tree(model, self._device)
+        self._bodies = upload_bodies(model, self._device)
+        self._pieces = upload_pieces(model, self._device)
+        self._pairs = upload_pairs(model, self._device)
+        self._near = plan_near(model, sizes, self._device)
         self.poses = plan_poses(model, sizes, self._device)
         self.by_self, self.by_payload, self.by_world = (plan_findings(sizes, self._device) for _ in range(3))
         self._query, self._verdicts = query.as_query(), query.as_verdicts()
@@ -72,21 +81,24 @@ class Launches:
     def use_grid(self, grid: GridBuffers) -> None:
         """Point the stages at a map's memory."""
         lattice = grid.as_grid(self._library.shape_index(CELL_SLOT))
-        robot, shapes, query, poses = self.robot, self._library.shapes, self._query, self.poses
+        bodies, pieces, shapes, query, poses = (
+            self._bodies, self._pieces, self._library.shapes, self._query, self.poses
+        )  # fmt: skip
         first_payload, first_primitive = self._codes
         primitives, payloads, regions = self._primitives, self._payloads, self._regions
         expected = wp.from_torch(self._query_buffers.expected_pairs)
         self.stages: dict[str, Stage] = {
-            "fk": Stage(fk_kernel, (robot, query, payloads, primitives, lattice, poses)),
-            "self": Stage(self_kernel, (robot, shapes, query, poses, self.by_self)),
+            "fk": Stage(fk_kernel, (self._tree, bodies, query, payloads, primitives, lattice, poses)),
+            "spheres": Stage(sphere_kernel, (self._pairs, query, poses, self._near)),
+            "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self._near, self.by_self)),
             "payload": Stage(
                 payload_kernel,
-                (robot, shapes, query, poses, payloads, primitives, lattice, regions,
+                (bodies, pieces, shapes, query, poses, payloads, primitives, lattice, regions,
                  first_payload, first_primitive, self.by_self, self.by_payload),
             ),
             "world": Stage(
                 world_kernel,
-                (robot, shapes, query, poses, primitives, lattice, regions,
+                (bodies, pieces, shapes, query, poses, primitives, lattice, regions,
                  first_primitive, self.by_self, self.by_payload, self.by_world),
             ),
             "verdict": Stage(

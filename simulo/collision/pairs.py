@@ -61,7 +61,7 @@ def build_pairs(
             links=np.array([row[1:3] for row in rows], np.int32),
             num_plain=len(plain),
         ),
-        tuple((links[row[1]], links[row[2]]) for row in plain),
+        tuple(dict.fromkeys((links[row[1]], links[row[2]]) for row in plain)),
         exempt,
     )
 

@@ -48,7 +48,12 @@ class PartyCodes:
             return "link"
         return "payload" if code < self.first_primitive else "primitive"
 
-    def name(self, code: int, primitive_names: Sequence[str] = (), brick_counts: tuple[int, int, int] | None = None) -> str:
+    def name(
+        self,
+        code: int,
+        primitive_names: Sequence[str] = (),
+        brick_counts: tuple[int, int, int] | None = None,
+    ) -> str:
         """A name a person can act on. brick_counts: the map's bricks along x, y, z, to name a cell by its indices."""
         kind = self.kind_of(code)
         if kind == "nobody":

@@ -14,12 +14,13 @@ from simulo.errors import CollisionModelError
 @dataclass(frozen=True)
 class Selection:
     """Indices asked of, ascending. expected_pairs, shape (2^(hands + 1),): how many pairs that is, by the bit mask of
-    hands posed at measured values."""
+    hands posed at measured values. num_plain: the pairs, first in order, that no hand has to be measured for."""
 
     pairs: torch.Tensor
     bodies: torch.Tensor
     slots: torch.Tensor
     expected_pairs: torch.Tensor
+    num_plain: int
 
 
 def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) -> Selection:
@@ -27,7 +28,8 @@ def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) 
     wanted = _wanted(model, links)
     arrays, bodies = model.pair_arrays, model.bodies
     pairs = np.flatnonzero(np.isin(arrays.links, wanted).any(1))
-    moving = [i for i, link in enumerate(bodies.link) if link in wanted and model.link_names[link] not in model.static_links]
+    still = {model.link_index(name) for name in model.static_links}
+    moving = [i for i, link in enumerate(bodies.link) if link in wanted and link not in still]
     hands = [g for g, gripper in enumerate(model.grippers) if model.link_index(gripper.hand_link) in wanted]
     if links is not None and links.startswith("gripper:"):
         hands = [model.gripper_index(links.removeprefix("gripper:"))]
@@ -35,7 +37,7 @@ def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) 
     gates = arrays.pair[pairs, 2]
     masks = np.arange(2 << len(model.grippers))
     expected = ((gates[None, :] & ~masks[:, None]) == 0).sum(1)
-    return Selection(_ints(pairs), _ints(moving), _ints(slots), _ints(expected))
+    return Selection(_ints(pairs), _ints(moving), _ints(slots), _ints(expected), int((gates == 0).sum()))
 
 
 def _ints(values: object) -> torch.Tensor:

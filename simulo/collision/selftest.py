@@ -11,7 +11,16 @@ import torch
 import warp as wp
 from numpy.typing import NDArray
 
-from simulo.collision.buffers import ASK_WORLD, COUNT, NUM_BODIES, NUM_PAIRS, ROWS, QueryBuffers, WorldBuffers
+from simulo.collision.buffers import (
+    ASK_WORLD,
+    COUNT,
+    NUM_BODIES,
+    NUM_PAIRS,
+    NUM_PLAIN_PAIRS,
+    ROWS,
+    QueryBuffers,
+    WorldBuffers,
+)
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import Launches
 from simulo.collision.library import ShapeLibrary
@@ -36,13 +45,14 @@ def self_test(
     """Run the stages on known answers in environment 0; raise CollisionModelError when one comes out wrong."""
     query.settings[COUNT] = query.settings[ROWS] = 1
     query.settings[NUM_PAIRS] = len(everything.pairs)
+    query.settings[NUM_PLAIN_PAIRS] = everything.num_plain
     query.settings[NUM_BODIES] = len(everything.bodies)
     query.settings[ASK_WORLD] = 1
     launches.launch("fk")
     found = launches.poses.link_position.numpy()[0, : len(model.link_names)]
     if not np.abs(found - _positions_at_zero(model)).max() < _FK_TOLERANCE:
         raise _broken("forward kinematics", model)
-    row = np.zeros(launches.poses.hull_position.shape + (3,), np.float32)
+    row = np.zeros((*launches.poses.hull_position.shape, 3), np.float32)
     row[0, :, 0] = _SPACING * np.arange(row.shape[1])
     _expect(launches, query, model, row, Kind.CLEAR, (-1, -1))
     a, b, _gate = (int(v) for v in model.pair_arrays.pair[0])
@@ -54,8 +64,11 @@ def self_test(
         body = commanded[-1]
         library.put(primitive_slot, ConvexShape.sphere(0.01), "the self-test's ball")
         world.primitive_shape[0, 0] = library.shape_index(primitive_slot)
-        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[0, body])
         world.primitive_count[0] = 1
+        launches.poses.primitive_position.assign(
+            wp.array(np.broadcast_to(row[:, body, None], (*launches.poses.primitive_position.shape, 3)), dtype=wp.vec3f)
+        )
+        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[0, body])
         first_primitive = len(model.link_names) + launches.num_payloads
         _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
         world.primitive_count[0] = 0
@@ -69,7 +82,7 @@ def _expect(
     launches: Launches, query: QueryBuffers, model: CollisionModel, hulls: NDArray, kind: Kind, parties: tuple[int, ...]
 ) -> None:
     launches.poses.hull_position.assign(wp.array(hulls, dtype=wp.vec3f, device=launches.poses.hull_position.device))
-    for stage in ("self", "payload", "world", "verdict"):
+    for stage in ("spheres", "self", "payload", "world", "verdict"):
         launches.launch(stage)
     got = query.verdicts[:, 0].tolist()
     if got[0] != kind or tuple(got[2:4]) != parties:
@@ -79,7 +92,7 @@ def _expect(
 def _positions_at_zero(model: CollisionModel) -> NDArray[np.float64]:
     """Link positions [m] with every column at zero, from the model's arrays in float64, shape (L, 3)."""
     edges, poses = model.edges, {-1: (np.eye(3), np.zeros(3))}
-    for e, (parent, child, column, gate) in enumerate(edges.ends):
+    for e, (parent, child, column, _gate) in enumerate(edges.ends):
         value = 0.0 if column < 0 else float(edges.relation[e, 1])
         local = edges.still[e] + edges.cos[e] * np.cos(value) + edges.sin[e] * np.sin(value)
         rotation, position = poses[int(parent)]

@@ -30,7 +30,7 @@ class ConvexShape:
     def __post_init__(self) -> None:
         vertices = np.array(self.vertices, dtype=np.float64)
         if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) == 0:
-            raise CollisionModelError(f"a convex shape needs vertices of shape (V, 3) with V >= 1, got {vertices.shape}")
+            raise CollisionModelError(f"a convex shape needs vertices (V, 3) with V >= 1, got {vertices.shape}")
         if not np.isfinite(vertices).all():
             raise CollisionModelError("a convex shape's vertices must be finite [m]; found NaN or infinity")
         if not (np.isfinite(self.radius) and self.radius >= 0.0):
@@ -59,7 +59,7 @@ class ConvexShape:
 
     @staticmethod
     def cylinder(radius: float, length: float, sides: int = 24) -> ConvexShape:
-        """Cylinder along z, full `length` [m], held by a circumscribed prism: it overhangs by r (1/cos(pi/sides) - 1)."""
+        """Cylinder along z, full `length` [m], inside a prism that overhangs it by r (1 / cos(pi / sides) - 1)."""
         outer = _positive(radius, "cylinder radius") / np.cos(np.pi / sides)
         half = 0.5 * _positive(length, "cylinder length")
         angles = 2.0 * np.pi * np.arange(sides) / sides

@@ -1,8 +1,9 @@
 """Exact support tables: which vertices of a hull can be extreme, looked up by direction.
 
-The directions are split by a cube map: 6 faces of 8 x 8 cells. A cell is the cone over a square, and over that cone
+The directions are split by a cube map: 6 faces of 16 x 16 cells. A cell is the cone over a square, and over that cone
 d . (p - q) is linear in the square's two coordinates; so if vertex q beats vertex p at all four corners it does so
-everywhere in the cell, and p can be dropped without any loss. What is left is 2 to 3 vertices per cell on real links.
+everywhere in the cell, and p can be dropped without any loss. Where more than a few vertices are left (round parts,
+seen along their axis), the cell is split into 4 x 4 smaller ones, twice at most.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FACE_CELLS = 8
-NUM_CELLS = 6 * FACE_CELLS * FACE_CELLS
+FACE_CELLS = 16
+SPLIT = 4  # a split cell has SPLIT x SPLIT children
+_MAX_DEPTH = 2
+_FEW = 4  # a cell with no more candidates is not split
 # The kernel computes a direction's cell in float32, so a direction on a border may land on either side of it. Cells
 # are widened by far more than that rounding (about 1e-7 on a face of width 2), so both sides hold the right vertex.
 _BORDER = 1e-5
@@ -21,46 +24,79 @@ _BORDER = 1e-5
 
 @dataclass(frozen=True)
 class SupportTable:
-    """Per cell, the vertices that can be extreme for some direction in it.
+    """Cells of one hull. The first 6 * FACE_CELLS^2 are the cube map's, face by face (+x -x +y -y +z -z), v, then u.
 
-    points [m], shape (total, 3), float32: the cells' candidates one after the other.
-    start, count: shape (NUM_CELLS,), int32: each cell's slice of `points`.
+    count, shape (cells,), int32: candidates of a cell, or 0 where it is split. start, shape (cells,), int32: first
+    entry of its candidates, or first cell of its children (v, then u). entries, shape (total,), uint16: vertices.
     """
 
-    points: NDArray[np.float32]
-    start: NDArray[np.int32]
     count: NDArray[np.int32]
+    start: NDArray[np.int32]
+    entries: NDArray[np.uint16]
 
 
-def build_support_table(vertices: NDArray) -> SupportTable:
-    """Support table of a hull's vertices [m], shape (V, 3), rounded to float32 first as the kernel sees them."""
-    rounded = np.asarray(vertices, dtype=np.float32)
-    exact = rounded.astype(np.float64)
-    points, start, count = [], np.zeros(NUM_CELLS, np.int32), np.zeros(NUM_CELLS, np.int32)
-    total = 0
-    for cell, corners in enumerate(_cell_corners()):
-        kept = _undominated(exact @ corners.T)
-        points.append(rounded[kept])
-        start[cell], count[cell] = total, len(kept)
-        total += len(kept)
-    return SupportTable(np.concatenate(points), start, count)
-
-
-def _cell_corners() -> NDArray[np.float64]:
-    """Corner directions of every cell, shape (NUM_CELLS, 4, 3); order: face (+x -x +y -y +z -z), then v, then u."""
-    edges = np.linspace(-1.0, 1.0, FACE_CELLS + 1)
-    corners = np.empty((6, FACE_CELLS, FACE_CELLS, 4, 3))
+def build_support_table(vertices: NDArray[np.float32]) -> SupportTable:
+    """Support table of a hull's vertices [m], shape (V, 3), as float32 as the kernel sees them; V <= 65536."""
+    if len(vertices) > 1 << 16:
+        raise ValueError(f"a support table holds at most 65536 vertices, got {len(vertices)}")
+    exact = np.asarray(vertices, np.float32).astype(np.float64)
+    builder = _Builder(exact, [], [], [])
+    builder.grow(6 * FACE_CELLS**2)
+    width = 2.0 / FACE_CELLS
+    everything = np.arange(len(exact))
     for face in range(6):
-        axis, sign = face // 2, 1.0 - 2.0 * (face % 2)
         for row in range(FACE_CELLS):
             for column in range(FACE_CELLS):
-                us = (edges[column] - _BORDER, edges[column + 1] + _BORDER)
-                vs = (edges[row] - _BORDER, edges[row + 1] + _BORDER)
-                for k, (u, v) in enumerate((u, v) for v in vs for u in us):
-                    corners[face, row, column, k, axis] = sign
-                    corners[face, row, column, k, (axis + 1) % 3] = u
-                    corners[face, row, column, k, (axis + 2) % 3] = v
-    return corners.reshape(NUM_CELLS, 4, 3)
+                cell = (face * FACE_CELLS + row) * FACE_CELLS + column
+                square = (-1.0 + column * width, -1.0 + row * width, width)
+                builder.fill(cell, face, square, everything, 0)
+    entries = np.concatenate(builder.entries).astype(np.uint16)
+    return SupportTable(np.array(builder.count, np.int32), np.array(builder.start, np.int32), entries)
+
+
+@dataclass
+class _Builder:
+    """A table being filled; entries are kept per cell until the end."""
+
+    vertices: NDArray[np.float64]
+    count: list[int]
+    start: list[int]
+    entries: list[NDArray[np.intp]]
+    total: int = 0
+
+    def grow(self, cells: int) -> int:
+        """Append empty cells and return the first one's number."""
+        first = len(self.count)
+        self.count += [0] * cells
+        self.start += [0] * cells
+        return first
+
+    def fill(
+        self, cell: int, face: int, square: tuple[float, float, float], among: NDArray[np.intp], depth: int
+    ) -> None:
+        """Fill a cell; square: lowest u, lowest v and width on the face. among: vertices that can be candidates."""
+        kept = among[_undominated(self.vertices[among] @ _corners(face, square).T)]
+        if len(kept) > _FEW and depth < _MAX_DEPTH:
+            self.start[cell] = self.grow(SPLIT**2)
+            u, v, width = square[0], square[1], square[2] / SPLIT
+            for child in range(SPLIT**2):
+                corner = (u + (child % SPLIT) * width, v + (child // SPLIT) * width, width)
+                self.fill(self.start[cell] + child, face, corner, kept, depth + 1)
+            return
+        self.count[cell], self.start[cell] = len(kept), self.total
+        self.entries.append(kept)
+        self.total += len(kept)
+
+
+def _corners(face: int, square: tuple[float, float, float]) -> NDArray[np.float64]:
+    """Corner directions, shape (4, 3), of a square of the direction cube, widened by the border."""
+    u, v, width = square
+    axis, sign = face // 2, 1.0 - 2.0 * (face % 2)
+    corners = np.empty((4, 3))
+    corners[:, axis] = sign
+    corners[:, (axis + 1) % 3] = (u - _BORDER, u + width + _BORDER) * 2
+    corners[:, (axis + 2) % 3] = np.repeat((v - _BORDER, v + width + _BORDER), 2)
+    return corners
 
 
 def _undominated(values: NDArray[np.float64]) -> NDArray[np.intp]:

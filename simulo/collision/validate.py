@@ -29,7 +29,7 @@ def refuse_broken(description: RobotDescription) -> None:
         _refuse_geometry(description, where, geometry)
     bare = {link for g in description.grippers for link in g.grasp_contact_links} - set(description.geometry)
     if bare:
-        raise _broken(description, f"gripper links {_list(bare)} have no geometry and could not be seen to hit anything")
+        raise _broken(description, f"gripper links {_list(bare)} have no geometry; nothing would see them hit")
 
 
 def _broken(description: RobotDescription, what: str) -> CollisionModelError:
@@ -84,7 +84,9 @@ def _refuse_mimic(description: RobotDescription, mimic: MimicJoint) -> None:
             f"(columns: {', '.join(description.joint_names)})",
         )
     if not np.isfinite(mimic.multiplier) or mimic.multiplier == 0.0:
-        raise _broken(description, f"mimic joint {mimic.name!r} has multiplier {mimic.multiplier!r}, must be finite and not 0")
+        raise _broken(
+            description, f"mimic joint {mimic.name!r} has multiplier {mimic.multiplier!r}, not a finite ratio"
+        )
     if not np.isfinite(mimic.offset):
         raise _broken(description, f"mimic joint {mimic.name!r} has offset {mimic.offset!r}, must be finite")
 

@@ -28,7 +28,7 @@ def pack_bricks(occupied: torch.Tensor) -> torch.Tensor:
     bx, by, bz = (s // 4 for s in padded.shape[1:])
     blocks = padded.reshape(n, bx, 4, by, 4, bz, 4).permute(0, 1, 3, 5, 2, 4, 6)
     bits = torch.ones((), dtype=torch.int64, device=occupied.device) << _BIT.to(occupied.device)
-    return (blocks.to(torch.int64) * bits).sum(dim=(4, 5, 6))  # distinct bits: the sum is their union, sign bit included
+    return (blocks.to(torch.int64) * bits).sum(dim=(4, 5, 6))  # distinct bits: their sum is their union
 
 
 def unpack_bricks(bricks: torch.Tensor, shape: tuple[int, int, int]) -> torch.Tensor:
@@ -58,10 +58,11 @@ class VoxelGrid:
         n = self.bricks.shape[0]
         if self.bricks.dim() != 4 or self.bricks.dtype != torch.int64 or 0 in self.bricks.shape:
             raise CollisionModelError(
-                f"VoxelGrid.bricks must be int64 of shape (N, bx, by, bz), got {self.bricks.dtype} {tuple(self.bricks.shape)}"
+                "VoxelGrid.bricks must be int64 of shape (N, bx, by, bz), "
+                f"got {self.bricks.dtype} {tuple(self.bricks.shape)}"
             )
         if self.bricks[0].numel() * 64 >= 2**31 - 2:
-            raise CollisionModelError("VoxelGrid: more than 2^31 cells in one environment cannot be named; use larger cells")
+            raise CollisionModelError("VoxelGrid: over 2^31 cells in one environment cannot be named; use larger cells")
         if not (0.0 < self.cell < float("inf")):
             raise CollisionModelError(f"VoxelGrid.cell must be positive and finite in metres, got {self.cell!r}")
         if tuple(self.position.shape) != (n, 3) or tuple(self.orientation_wxyz.shape) != (n, 4):
@@ -127,7 +128,9 @@ class Primitives:
     def __post_init__(self) -> None:
         k = len(self.names)
         if len(self.shapes) != k or len(set(self.names)) != k:
-            raise CollisionModelError(f"Primitives wants one shape and one distinct name each, got {k} names, {len(self.shapes)} shapes")
+            raise CollisionModelError(
+                f"Primitives wants one shape and one distinct name each, got {k} names and {len(self.shapes)} shapes"
+            )
         if self.pose.dim() != 3 or tuple(self.pose.shape[1:]) != (k, 7):
             raise CollisionModelError(f"Primitives.pose must be (N, {k}, 7), got {tuple(self.pose.shape)}")
         if self.valid.dtype != torch.bool or self.valid.shape != self.pose.shape[:2]:
@@ -136,7 +139,8 @@ class Primitives:
     @staticmethod
     def of(names: Sequence[str], shapes: Sequence[ConvexShape], pose: torch.Tensor) -> Primitives:
         """All of them present everywhere."""
-        return Primitives(tuple(names), tuple(shapes), pose, torch.ones(pose.shape[:2], dtype=torch.bool, device=pose.device))
+        present = torch.ones(pose.shape[:2], dtype=torch.bool, device=pose.device)
+        return Primitives(tuple(names), tuple(shapes), pose, present)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from simulo.collision.kernels.convex import (
     SLACK,
     box_face_gap,
     core_depth,
-    core_distance,
+    core_distance_from,
 )
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.types import Robot
+from simulo.collision.kernels.types import Bodies, Pieces
 
 
 @wp.struct
@@ -54,10 +54,10 @@ def meets(
     Without want_depth, overlapping vertex hulls answer no more than that they do (minus the balls).
     """
     cover = shapes.size[a][3] + shapes.size[b][3] + SLACK
-    faces = box_face_gap(half_of(shapes, a), half_of(shapes, b), rotation, position) - cover
-    if faces > above:
-        return bounded(faces)
-    d = core_distance(shapes, a, b, rotation, position, above + cover)
+    faces = box_face_gap(half_of(shapes, a), half_of(shapes, b), rotation, position)
+    if faces.gap - cover > above:
+        return bounded(faces.gap - cover)
+    d = core_distance_from(shapes, a, b, rotation, position, faces.start, above + cover)
     out = Gap()
     out.lower = d.lower - cover
     if d.status == CONVERGED:
@@ -71,89 +71,80 @@ def meets(
     return out
 
 
+@wp.struct
+class Part:
+    """Something to check: a body, or a bare shape. shape: its hull's. first, num: its pieces, num 1 for a bare shape
+    or a body whose hull is its only piece."""
+
+    shape: wp.int32
+    first: wp.int32
+    num: wp.int32
+
+
 @wp.func
-def keep_lower(best: Gap, gap: Gap) -> Gap:
-    out = Gap()
-    out.lower = best.lower
-    out.exact = best.exact
-    out.capped = best.capped + gap.capped
-    if gap.lower < best.lower:
-        out.lower = gap.lower
-        out.exact = gap.exact
+def bare(shape: wp.int32) -> Part:
+    out = Part()
+    out.shape = shape
+    out.num = 1
     return out
 
 
 @wp.func
-def body_meets_shape(
-    robot: Robot,
-    shapes: Shapes,
-    body: wp.int32,
-    shape: wp.int32,
-    rotation: wp.mat33f,
-    position: wp.vec3f,
-    above: wp.float32,
-    margin: wp.float32,
-) -> Gap:
-    """Gap of a body and one shape, whose frame rotation, position [m] take to the body's hull frame.
-
-    Nothing above `above` needs to be told apart; at or under `margin` the first offending piece is answer enough.
-    """
-    head = robot.body[body]
-    single = head[3] == 1
-    hull = meets(shapes, head[1], shape, rotation, position, above, single)
-    if single or hull.lower > above:
-        return hull
-    best = Gap()
-    best.lower = FAR
-    best.capped = hull.capped
-    for i in range(head[2], head[2] + head[3]):
-        if best.lower > margin:
-            back = wp.transpose(robot.piece_rotation[i])
-            gap = meets(
-                shapes,
-                robot.piece_shape[i],
-                shape,
-                back * rotation,
-                back * (position - robot.piece_origin[i]),
-                wp.min(above, best.lower),
-                True,
-            )
-            best = keep_lower(best, gap)
-    return best
+def part_of(bodies: Bodies, body: wp.int32) -> Part:
+    head = bodies.body[body]
+    out = Part()
+    out.shape = head[1]
+    out.first = head[2]
+    out.num = head[3]
+    return out
 
 
 @wp.func
-def body_meets_body(
-    robot: Robot,
+def parts_gap(
+    pieces: Pieces,
     shapes: Shapes,
-    a: wp.int32,
-    b: wp.int32,
+    a: Part,
+    b: Part,
     rotation: wp.mat33f,
     position: wp.vec3f,
     above: wp.float32,
     margin: wp.float32,
 ) -> Gap:
-    """As body_meets_shape, for two bodies; rotation, position [m] take b's hull frame to a's."""
-    head = robot.body[b]
-    if head[3] == 1:
-        return body_meets_shape(robot, shapes, a, head[1], rotation, position, above, margin)
-    hull = meets(shapes, robot.body[a][1], head[1], rotation, position, above, False)
-    if hull.lower > above:
-        return hull
+    """Gap of two parts; rotation, position [m] take b's hull frame to a's.
+
+    Nothing beyond `above` needs to be told apart; at or under `margin` the first offending pair of pieces is answer
+    enough. One loop with one call serves hulls and pieces alike: on a CPU a second call would keep the search from
+    being built into the kernel, and calling it copies the structs of arrays.
+    """
     best = Gap()
     best.lower = FAR
-    best.capped = hull.capped
-    for j in range(head[2], head[2] + head[3]):
+    first = wp.int32(0)
+    if a.num > 1 or b.num > 1:
+        first = -1  # the hulls, before their pieces
+    for k in range(first, a.num * b.num):
         if best.lower > margin:
-            gap = body_meets_shape(
-                robot,
-                shapes,
-                a,
-                robot.piece_shape[j],
-                rotation * robot.piece_rotation[j],
-                rotation * robot.piece_origin[j] + position,
-                wp.min(above, best.lower),
-                margin,
-            )
-            best = keep_lower(best, gap)
+            shape_a = a.shape
+            shape_b = b.shape
+            turn = rotation
+            shift = position
+            if k >= 0:
+                if b.num > 1:
+                    j = b.first + k % b.num
+                    shape_b = pieces.shape[j]
+                    shift = turn * pieces.origin[j] + shift
+                    turn = turn * pieces.rotation[j]
+                if a.num > 1:
+                    i = a.first + k // b.num
+                    shape_a = pieces.shape[i]
+                    back = wp.transpose(pieces.rotation[i])
+                    shift = back * (shift - pieces.origin[i])
+                    turn = back * turn
+            gap = meets(shapes, shape_a, shape_b, turn, shift, wp.min(above, best.lower), k >= 0)
+            best.capped += gap.capped
+            if k < 0:
+                if gap.lower > above:
+                    return gap
+            elif gap.lower < best.lower:
+                best.lower = gap.lower
+                best.exact = gap.exact
     return best

@@ -19,6 +19,7 @@ SLACK = wp.constant(wp.float32(5.0e-6))  # m: 20 times the measured float32 erro
 TOLERANCE = wp.constant(wp.float32(2.5e-6))  # m: upper minus lower bound at which a distance counts as found
 TOUCHING = wp.constant(wp.float32(1.0e-6))  # m: closer than this the direction of v is rounding noise
 MAX_ITERATIONS = wp.constant(32)
+TILT = wp.constant(wp.float32(0.2))
 FAR = wp.constant(wp.float32(1.0e30))
 
 CONVERGED = wp.constant(0)  # upper - lower <= TOLERANCE
@@ -134,7 +135,7 @@ def on_tetrahedron(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f, d: wp.vec3f) -> Simple
     s.c = c
     s.d = d
     s.v = wp.vec3f(FAR, FAR, FAR)
-    outside = bool(False)
+    outside = wp.bool(False)
     if beyond(a, b, c, d):
         outside = True
         s = nearer(s, on_triangle(a, b, c))
@@ -165,23 +166,23 @@ def extend(s: Simplex, w: wp.vec3f) -> Simplex:
 
 @wp.func
 def holds(s: Simplex, w: wp.vec3f) -> wp.bool:
-    return (
-        (s.size >= 1 and s.a == w) or (s.size >= 2 and s.b == w) or (s.size >= 3 and s.c == w)
-    )
+    return (s.size >= 1 and s.a == w) or (s.size >= 2 and s.b == w) or (s.size >= 3 and s.c == w)
 
 
 @wp.func
-def core_distance(
+def core_distance_from(
     shapes: Shapes,
     a: wp.int32,
     b: wp.int32,
     rotation: wp.mat33f,
     position: wp.vec3f,
+    start: wp.vec3f,
     stop_above: wp.float32,
 ) -> Distance:
     """Distance of the vertex hulls of shapes a and b; rotation, position [m] take b's frame to a's.
 
-    The search ends early when the lower bound passes stop_above.
+    start: a guess, not zero, of the direction from b to a; a good one saves iterations and no more. The search ends
+    early when the lower bound passes stop_above.
     """
     out = Distance()
     out.lower = -FAR
@@ -189,14 +190,11 @@ def core_distance(
     out.status = CAPPED
     s = Simplex()
     s.size = 0
-    s.v = -position
-    if wp.dot(position, position) == 0.0:
-        s.v = wp.vec3f(1.0, 0.0, 0.0)
+    s.v = start
     for _i in range(MAX_ITERATIONS):
         v = s.v
-        length = wp.length(v)
         w = support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
-        out.lower = wp.max(out.lower, wp.dot(v, w) / length)
+        out.lower = wp.max(out.lower, wp.dot(v, w) / wp.length(v))
         if out.lower > stop_above:
             out.status = ABOVE
             return out
@@ -218,6 +216,22 @@ def core_distance(
             return out
         out.upper = upper
     return out
+
+
+@wp.func
+def core_distance(
+    shapes: Shapes,
+    a: wp.int32,
+    b: wp.int32,
+    rotation: wp.mat33f,
+    position: wp.vec3f,
+    stop_above: wp.float32,
+) -> Distance:
+    """`core_distance_from` the line of centres."""
+    start = -position
+    if wp.dot(position, position) == 0.0:
+        start = wp.vec3f(1.0, 0.0, 0.0)
+    return core_distance_from(shapes, a, b, rotation, position, start, stop_above)
 
 
 @wp.func
@@ -245,7 +259,7 @@ def core_depth(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, po
     The least overlap over the faces of both bounding boxes and the line of centres; for two boxes the nine edge
     pairs too, which makes it exact (separating axes of boxes: Gottschalk 1996).
     """
-    depth = float(FAR)
+    depth = wp.float32(FAR)
     for i in range(3):
         axis = wp.vec3f(wp.where(i == 0, 1.0, 0.0), wp.where(i == 1, 1.0, 0.0), wp.where(i == 2, 1.0, 0.0))
         depth = wp.min(depth, overlap_both_ways(shapes, a, b, rotation, position, axis))
@@ -253,7 +267,7 @@ def core_depth(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, po
     length = wp.length(position)
     if length > TOUCHING:
         depth = wp.min(depth, overlap_along(shapes, a, b, rotation, position, position / length))
-    exact = float(0.0)
+    exact = wp.float32(0.0)
     if shapes.header[a][0] == BOX and shapes.header[b][0] == BOX:
         exact = 1.0
         for i in range(3):
@@ -266,22 +280,42 @@ def core_depth(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, po
     return wp.vec2f(depth, exact)
 
 
+@wp.struct
+class FaceGap:
+    """gap [m]: the largest gap of two boxes over their six face normals, a lower bound of their distance when
+    positive. start: that normal, from b to a and tilted a little, in a's frame: where to start `core_distance_from`."""
+
+    gap: wp.float32
+    start: wp.vec3f
+
+
 @wp.func
-def box_face_gap(
-    half_a: wp.vec3f, half_b: wp.vec3f, rotation: wp.mat33f, position: wp.vec3f
-) -> wp.float32:
-    """Largest gap [m] between two boxes over their six face normals: a lower bound of their distance when positive."""
-    gap = float(-FAR)
+def box_face_gap(half_a: wp.vec3f, half_b: wp.vec3f, rotation: wp.mat33f, position: wp.vec3f) -> FaceGap:
+    """Faces of two boxes of half edges [m]; rotation, position [m] take b's frame to a's."""
+    out = FaceGap()
+    out.gap = -FAR
     for i in range(3):
         reach = half_a[i]
         for j in range(3):
             reach += wp.abs(rotation[i, j]) * half_b[j]
-        gap = wp.max(gap, wp.abs(position[i]) - reach)
+        gap = wp.abs(position[i]) - reach
+        if gap > out.gap:
+            out.gap = gap
+            out.start = wp.vec3f(wp.where(i == 0, 1.0, 0.0), wp.where(i == 1, 1.0, 0.0), wp.where(i == 2, 1.0, 0.0))
     for j in range(3):
         reach = half_b[j]
-        along = float(0.0)
+        axis = wp.vec3f(rotation[0, j], rotation[1, j], rotation[2, j])
         for i in range(3):
-            reach += wp.abs(rotation[i, j]) * half_a[i]
-            along += rotation[i, j] * position[i]
-        gap = wp.max(gap, wp.abs(along) - reach)
-    return gap
+            reach += wp.abs(axis[i]) * half_a[i]
+        gap = wp.abs(wp.dot(axis, position)) - reach
+        if gap > out.gap:
+            out.gap = gap
+            out.start = axis
+    if wp.dot(out.start, position) > 0.0:
+        out.start = -out.start
+    # Tilted towards the centres: the exact normal of a box face is where a round part's whole rim is extreme, the one
+    # direction whose support is dear, and a slight tilt also finds the separating plane sooner (measured).
+    length = wp.length(position)
+    if length > TOUCHING:
+        out.start = out.start - position * (TILT / length)
+    return out

@@ -1,8 +1,8 @@
-"""Forward kinematics: joint values to link and hull poses in the base frame."""
+"""Forward kinematics: joint values to link and hull poses, and the primitives' positions, in the base frame."""
 
 import warp as wp
 
-from simulo.collision.kernels.types import Grid, Payloads, Poses, Primitives, Query, Robot, pose7
+from simulo.collision.kernels.types import Bodies, Grid, Payloads, Poses, Primitives, Query, Tree, pose7
 
 
 @wp.func
@@ -40,32 +40,32 @@ def finite_pose(pose: pose7) -> wp.bool:
 
 
 @wp.func
-def edge_rotation(robot: Robot, e: wp.int32, value: wp.float32) -> wp.mat33f:
+def edge_rotation(tree: Tree, e: wp.int32, value: wp.float32) -> wp.mat33f:
     """Rotation of the edge's child in its parent at joint value [rad or m]."""
-    return robot.edge_still[e] + robot.edge_cos[e] * wp.cos(value) + robot.edge_sin[e] * wp.sin(value)
+    return tree.still[e] + tree.cos[e] * wp.cos(value) + tree.sin[e] * wp.sin(value)
 
 
 @wp.func
-def pose_links(robot: Robot, query: Query, m: wp.int32, env: wp.int32, active: wp.int32, dof: wp.int32, out: Poses):
+def pose_links(tree: Tree, query: Query, m: wp.int32, env: wp.int32, active: wp.int32, dof: wp.int32, out: Poses):
     """Pose every link of configuration m; measured copies only where their gripper is active."""
-    for e in range(robot.edge_ends.shape[0]):
-        ends = robot.edge_ends[e]
+    for e in range(tree.ends.shape[0]):
+        ends = tree.ends[e]
         parent = ends[0]
         child = ends[1]
         column = ends[2]
         if (ends[3] & ~active) == 0:
-            rotation = robot.edge_still[e]
-            position = robot.edge_origin[e]
+            rotation = tree.still[e]
+            position = tree.origin[e]
             if column >= 0:
-                relation = robot.edge_relation[e]
-                value = float(0.0)
+                relation = tree.relation[e]
+                value = wp.float32(0.0)
                 if column < dof:
                     value = query.q[m, column]
                 else:
                     value = query.measured[env, column - dof]
                 value = relation[0] * value + relation[1]
-                rotation = edge_rotation(robot, e, value)
-                position = position + robot.edge_slide[e] * value
+                rotation = edge_rotation(tree, e, value)
+                position = position + tree.slide[e] * value
             if parent >= 0:
                 above = out.link_rotation[m, parent]
                 position = above * position + out.link_position[m, parent]
@@ -75,19 +75,19 @@ def pose_links(robot: Robot, query: Query, m: wp.int32, env: wp.int32, active: w
 
 
 @wp.func
-def pose_hulls(robot: Robot, m: wp.int32, active: wp.int32, out: Poses):
-    for b in range(robot.body.shape[0]):
-        if (robot.body_gate[b] & ~active) == 0:
-            link = robot.body[b][0]
+def pose_hulls(bodies: Bodies, m: wp.int32, active: wp.int32, out: Poses):
+    for b in range(bodies.body.shape[0]):
+        if (bodies.gate[b] & ~active) == 0:
+            link = bodies.body[b][0]
             above = out.link_rotation[m, link]
-            out.hull_rotation[m, b] = above * robot.body_rotation[b]
-            out.hull_position[m, b] = above * robot.body_origin[b] + out.link_position[m, link]
+            out.hull_rotation[m, b] = above * bodies.rotation[b]
+            out.hull_position[m, b] = above * bodies.origin[b] + out.link_position[m, link]
 
 
 @wp.func
 def finite_world(query: Query, payloads: Payloads, primitives: Primitives, grid: Grid, env: wp.int32) -> wp.bool:
     """Whether every pose the environment's check would read is finite: payloads, and the world where it is asked."""
-    finite = bool(True)
+    finite = wp.bool(True)
     for s in range(payloads.shape.shape[1]):
         if payloads.shape[env, s] >= 0:
             finite = finite and finite_pose(payloads.pose[env, s])
@@ -103,7 +103,8 @@ def finite_world(query: Query, payloads: Payloads, primitives: Primitives, grid:
 @wp.kernel(enable_backward=False)
 def fk_kernel(
     first: wp.int32,
-    robot: Robot,
+    tree: Tree,
+    bodies: Bodies,
     query: Query,
     payloads: Payloads,
     primitives: Primitives,
@@ -120,7 +121,7 @@ def fk_kernel(
     finite = finite and finite_world(query, payloads, primitives, grid, env)
     for j in range(dof):
         finite = finite and wp.isfinite(query.q[m, j])
-    active = int(0)
+    active = wp.int32(0)
     for g in range(query.measured.shape[1]):
         if query.measured_active[env, g] != wp.uint8(0):
             active = active | (1 << g)
@@ -130,6 +131,13 @@ def fk_kernel(
         poses_out.finite[m] = 0
         return
     poses_out.finite[m] = 1
-    poses_out.base[m] = rotation_of(query.base_pose[env])
-    pose_links(robot, query, m, env, active, dof, poses_out)
-    pose_hulls(robot, m, active, poses_out)
+    base = rotation_of(query.base_pose[env])
+    poses_out.base[m] = base
+    # Positions are subtracted before they are turned: far from the env's origin nothing is lost but what the inputs
+    # had lost already.
+    if query.num_asked[3] != 0:
+        for k in range(primitives.count[0]):
+            away = position_of(primitives.pose[env, k]) - position_of(query.base_pose[env])
+            poses_out.primitive_position[m, k] = away * base
+    pose_links(tree, query, m, env, active, dof, poses_out)
+    pose_hulls(bodies, m, active, poses_out)

@@ -10,16 +10,20 @@ BRUTE = wp.constant(0)  # few vertices: all are tried
 BOX = wp.constant(1)  # the bounding box itself
 TABLE = wp.constant(2)  # vertices found through a support table
 
+FACE_CELLS = wp.constant(16)
+HALF_CELLS = wp.constant(wp.float32(8.0))
+CHILDREN = wp.constant(4)  # along an edge of a split cell
 COUNT_BITS = wp.constant(wp.uint32(10))
 COUNT_MASK = wp.constant(wp.uint32(1023))
 
 
 @wp.struct
 class Shapes:
-    """header: (kind, first point, number of points, first cell). size: half edges [m] and ball radius [m].
+    """header: (kind, first point, number of points or, with a table, its first entry, first cell).
 
-    reach [m]: radius of the bounding sphere at the frame's origin, ball included. points [m]: vertices, or the
-    candidates of support tables. cells: (offset from the first point << COUNT_BITS) | count.
+    size: half edges [m] and ball radius [m]. reach [m]: radius of the bounding sphere at the frame's origin, ball
+    included. points [m]: vertices. A cell of a table is (first entry << COUNT_BITS) | number of entries; one without
+    entries is split, its children begin at the cell in the upper bits. entries: vertices, from the first point on.
     """
 
     header: wp.array(dtype=wp.vec4i)
@@ -27,33 +31,53 @@ class Shapes:
     reach: wp.array(dtype=wp.float32)
     points: wp.array(dtype=wp.vec3f)
     cells: wp.array(dtype=wp.uint32)
+    entries: wp.array(dtype=wp.uint16)
+
+
+@wp.struct
+class FacePoint:
+    """A direction on the direction cube: face, and position along its edges in cells, 0 .. FACE_CELLS."""
+
+    face: wp.int32
+    u: wp.float32
+    v: wp.float32
 
 
 @wp.func
-def face_coordinate(value: wp.float32, scale: wp.float32) -> wp.int32:
-    """Cell index 0..7 of a coordinate in [-1, 1] / scale on a face of the direction cube."""
-    return wp.clamp(wp.int32((value * scale + 1.0) * 4.0), 0, 7)
+def on_cube(d: wp.vec3f) -> FacePoint:
+    """Where a direction leaves the cube; any place when d is zero (every vertex is extreme then)."""
+    size = wp.vec3f(wp.abs(d[0]), wp.abs(d[1]), wp.abs(d[2]))
+    major = wp.max(size[0], wp.max(size[1], size[2]))
+    # Selections, not branches: which axis is the longest is unpredictable.
+    by_x = size[0] == major
+    by_y = size[1] == major
+    along = wp.where(by_x, d[0], wp.where(by_y, d[1], d[2]))
+    u = wp.where(by_x, d[1], wp.where(by_y, d[2], d[0]))
+    v = wp.where(by_x, d[2], wp.where(by_y, d[0], d[1]))
+    scale = wp.where(major > 0.0, HALF_CELLS / major, 0.0)
+    out = FacePoint()
+    out.face = wp.where(by_x, 0, wp.where(by_y, 2, 4)) + wp.where(along > 0.0, 0, 1)
+    out.u = u * scale + HALF_CELLS
+    out.v = v * scale + HALF_CELLS
+    return out
 
 
 @wp.func
-def direction_cell(d: wp.vec3f) -> wp.int32:
-    """Cell of the support table that holds direction d; any cell when d is zero (every vertex is extreme then)."""
-    ax = wp.abs(d[0])
-    ay = wp.abs(d[1])
-    az = wp.abs(d[2])
-    if ax >= ay and ax >= az:
-        if ax == 0.0:
-            return 0
-        scale = 1.0 / ax
-        face = wp.where(d[0] > 0.0, 0, 1)
-        return (face * 8 + face_coordinate(d[2], scale)) * 8 + face_coordinate(d[1], scale)
-    if ay >= az:
-        scale = 1.0 / ay
-        face = wp.where(d[1] > 0.0, 2, 3)
-        return (face * 8 + face_coordinate(d[0], scale)) * 8 + face_coordinate(d[2], scale)
-    scale = 1.0 / az
-    face = wp.where(d[2] > 0.0, 4, 5)
-    return (face * 8 + face_coordinate(d[1], scale)) * 8 + face_coordinate(d[0], scale)
+def find_cell(cells: wp.array(dtype=wp.uint32), first: wp.int32, d: wp.vec3f) -> wp.uint32:
+    """The cell, never a split one, of the table beginning at cell `first` that holds direction d."""
+    p = on_cube(d)
+    u = p.u
+    v = p.v
+    iu = wp.clamp(wp.int32(u), 0, FACE_CELLS - 1)
+    iv = wp.clamp(wp.int32(v), 0, FACE_CELLS - 1)
+    cell = cells[first + (p.face * FACE_CELLS + iv) * FACE_CELLS + iu]
+    while (cell & COUNT_MASK) == wp.uint32(0):
+        u = (u - wp.float32(iu)) * wp.float32(CHILDREN)
+        v = (v - wp.float32(iv)) * wp.float32(CHILDREN)
+        iu = wp.clamp(wp.int32(u), 0, CHILDREN - 1)
+        iv = wp.clamp(wp.int32(v), 0, CHILDREN - 1)
+        cell = cells[first + wp.int32(cell >> COUNT_BITS) + iv * CHILDREN + iu]
+    return cell
 
 
 @wp.func
@@ -68,17 +92,20 @@ def support(shapes: Shapes, shape: wp.int32, d: wp.vec3f) -> wp.vec3f:
             wp.where(d[2] >= 0.0, size[2], -size[2]),
         )
     first = header[1]
-    count = header[2]
+    best = first
+    value = wp.float32(-1.0e30)
+    # Without branches: which vertex wins is unpredictable, and a wrong guess costs more than the dot products.
     if header[0] == TABLE:
-        cell = shapes.cells[header[3] + direction_cell(d)]
-        first = first + wp.int32(cell >> COUNT_BITS)
-        count = wp.int32(cell & COUNT_MASK)
-    best = shapes.points[first]
-    value = wp.dot(best, d)
-    for i in range(first + 1, first + count):
-        point = shapes.points[i]
-        candidate = wp.dot(point, d)
-        if candidate > value:
-            value = candidate
-            best = point
-    return best
+        cell = find_cell(shapes.cells, header[3], d)
+        entry = header[2] + wp.int32(cell >> COUNT_BITS)
+        for i in range(entry, entry + wp.int32(cell & COUNT_MASK)):
+            vertex = first + wp.int32(shapes.entries[i])
+            candidate = wp.dot(shapes.points[vertex], d)
+            best = wp.where(candidate > value, vertex, best)
+            value = wp.max(candidate, value)
+    else:
+        for vertex in range(first, first + header[2]):
+            candidate = wp.dot(shapes.points[vertex], d)
+            best = wp.where(candidate > value, vertex, best)
+            value = wp.max(candidate, value)
+    return shapes.points[best]

@@ -15,37 +15,56 @@ pose7 = wp.types.vector(length=7, dtype=wp.float32)
 
 
 @wp.struct
-class Robot:
-    """Constants of the robot.
+class Tree:
+    """Edges of the kinematic tree, parents first.
 
-    edge_ends (E): parent link, child link, column of [q | measured] or -1, gate.
-    edge_relation (E): column value -> joint value, multiplier and offset.
-    A child's rotation in its parent is edge_still + edge_cos cos q + edge_sin sin q, its position edge_origin +
-    edge_slide q [m]; both are constant for a fixed edge.
-    body (B): posed link, shape of its hull, first piece, number of pieces. body_gate (B).
-    body_rotation, body_origin [m] (B): the hull's frame in the link.
-    piece_shape, piece_rotation, piece_origin [m] (Q): the piece's frame in the hull's.
-    pair (P): body a, body b, gate. pair_reach [m] (P): sum of the two bounding spheres' radii.
-    link_of (L): the robot's link that a posed link is (itself, or what it copies).
+    ends (E): parent link (-1: the base frame), child link, column of [q | measured] or -1, gate.
+    relation (E): column value -> joint value, multiplier and offset.
+    A child's rotation in its parent is still + cos * cos q + sin * sin q, its position origin + slide q [m]; both are
+    constant for a fixed edge.
     """
 
-    edge_ends: wp.array(dtype=wp.vec4i)
-    edge_relation: wp.array(dtype=wp.vec2f)
-    edge_still: wp.array(dtype=wp.mat33f)
-    edge_cos: wp.array(dtype=wp.mat33f)
-    edge_sin: wp.array(dtype=wp.mat33f)
-    edge_origin: wp.array(dtype=wp.vec3f)
-    edge_slide: wp.array(dtype=wp.vec3f)
+    ends: wp.array(dtype=wp.vec4i)
+    relation: wp.array(dtype=wp.vec2f)
+    still: wp.array(dtype=wp.mat33f)
+    cos: wp.array(dtype=wp.mat33f)
+    sin: wp.array(dtype=wp.mat33f)
+    origin: wp.array(dtype=wp.vec3f)
+    slide: wp.array(dtype=wp.vec3f)
+
+
+@wp.struct
+class Bodies:
+    """Posed links with geometry.
+
+    body (B): posed link, shape of its hull, first piece, number of pieces. gate (B). link (B): the robot's link, of
+    which the posed one may be a measured copy. region (B): the region the body is exempt in, -1 for none.
+    rotation, origin [m] (B): the hull's frame in the posed link.
+    """
+
     body: wp.array(dtype=wp.vec4i)
-    body_gate: wp.array(dtype=wp.int32)
-    body_rotation: wp.array(dtype=wp.mat33f)
-    body_origin: wp.array(dtype=wp.vec3f)
-    piece_shape: wp.array(dtype=wp.int32)
-    piece_rotation: wp.array(dtype=wp.mat33f)
-    piece_origin: wp.array(dtype=wp.vec3f)
+    gate: wp.array(dtype=wp.int32)
+    link: wp.array(dtype=wp.int32)
+    region: wp.array(dtype=wp.int32)
+    rotation: wp.array(dtype=wp.mat33f)
+    origin: wp.array(dtype=wp.vec3f)
+
+
+@wp.struct
+class Pieces:
+    """Pieces of the bodies' hulls (Q): shape, and their frame in the hull's."""
+
+    shape: wp.array(dtype=wp.int32)
+    rotation: wp.array(dtype=wp.mat33f)
+    origin: wp.array(dtype=wp.vec3f)
+
+
+@wp.struct
+class Pairs:
+    """Checked pairs. pair (P): body a, body b, gate. reach [m] (P): sum of the two bounding spheres' radii."""
+
     pair: wp.array(dtype=wp.vec3i)
-    pair_reach: wp.array(dtype=wp.float32)
-    link_of: wp.array(dtype=wp.int32)
+    reach: wp.array(dtype=wp.float32)
 
 
 @wp.struct
@@ -56,7 +75,8 @@ class Query:
     configuration m belongs to entry m / rows. q (M, dof) [rad or m].
     base_pose (N): the base in the env frame. measured (N, G) [rad or m], measured_active (N, G).
     map_status (N): MapStatus. margins (2) [m]: self, world. distances (1): 1 to search for the least distance.
-    pairs, bodies, slots: indices of what is asked of; num_asked (4): how many of each, then 1 to ask of the world.
+    pairs, bodies, slots: indices of what is asked of; num_asked (5): how many of each, then 1 to ask of the world,
+    then how many of the pairs, which come first, have no gate.
     """
 
     count: wp.array(dtype=wp.int32)
@@ -81,7 +101,7 @@ class Poses:
 
     finite (M): 1 when every input of the configuration is. active (M): bit mask of grippers posed at measured values.
     base (M): rotation of the base in the env frame. link_rotation, link_position [m] (M, L).
-    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls.
+    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls. primitive_position [m] (M, K).
     """
 
     finite: wp.array(dtype=wp.int32)
@@ -91,6 +111,7 @@ class Poses:
     link_position: wp.array2d(dtype=wp.vec3f)
     hull_rotation: wp.array2d(dtype=wp.mat33f)
     hull_position: wp.array2d(dtype=wp.vec3f)
+    primitive_position: wp.array2d(dtype=wp.vec3f)
 
 
 @wp.struct
@@ -105,12 +126,17 @@ class Primitives:
 
 @wp.struct
 class Grid:
-    """Occupancy bricks. present (1): 0 when no map was set. bricks (N, number of bricks). counts (1): bricks along
-    x, y, z. cell (1) [m]: (edge, edge / 2). pose (N): the grid's corner in the env frame. unknown:
-    as bricks, read where has_unknown (1) is 1. cell_shape: the pool's box of one cell."""
+    """Occupancy bricks.
+
+    present (1): 0 when no map was set. counts (1): bricks along x, y, z. cell (1) [m]: (edge, edge / 2).
+    bricks (N, number of bricks). columns (N, number of columns x words): bit z says that brick z of the column is not
+    empty. pose (N): the grid's corner in the env frame. unknown: as bricks, read where has_unknown (1) is 1.
+    cell_shape: the pool's box of one cell.
+    """
 
     present: wp.array(dtype=wp.int32)
     bricks: wp.array2d(dtype=wp.uint64)
+    columns: wp.array2d(dtype=wp.uint64)
     counts: wp.array(dtype=wp.vec3i)
     cell: wp.array(dtype=wp.vec2f)
     pose: wp.array(dtype=pose7)
@@ -121,9 +147,11 @@ class Grid:
 
 @wp.struct
 class Payloads:
-    """What the hands hold. Slot s belongs to gripper slot_gripper[s] and has region first_region + s. shape (N, S): index in the pool, -1 for empty;
-    link (N, S): posed link; pose (N, S): the shape's packed frame in that link; touch (N, S, links): 1
-    where the payload may touch that link."""
+    """What the hands hold. Slot s belongs to gripper slot_gripper[s] and has region first_region + s.
+
+    shape (N, S): index in the pool, -1 for empty. link (N, S): posed link. pose (N, S): the shape's packed frame in
+    that link. touch (N, S, links): 1 where the payload may touch that link.
+    """
 
     slot_gripper: wp.array(dtype=wp.int32)
     first_region: wp.int32
@@ -138,14 +166,27 @@ class Regions:
     """Boxes in which some contact is allowed: one per gripper (its grasp contact links), then one per payload slot.
 
     active (N, G + S). pose, half [m] (N, G + S): oriented boxes in the env frame. primitive (N, G + S):
-    a primitive exempted by name, -1 for none. body_region (B): the region a body is exempt in, -1 for none.
+    a primitive exempted by name, -1 for none.
     """
 
     active: wp.array2d(dtype=wp.uint8)
     pose: wp.array2d(dtype=pose7)
     half: wp.array2d(dtype=wp.vec3f)
     primitive: wp.array2d(dtype=wp.int32)
-    body_region: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Near:
+    """What the bounding spheres leave over, per configuration (M).
+
+    pair (M, P): the pairs that are left, ascending, num (M) of them. lower [m] (M): least gap of the others' spheres.
+    asked (M): pairs that had to be looked at, left or not.
+    """
+
+    pair: wp.array2d(dtype=wp.int32)
+    num: wp.array(dtype=wp.int32)
+    lower: wp.array(dtype=wp.float32)
+    asked: wp.array(dtype=wp.int32)
 
 
 @wp.struct

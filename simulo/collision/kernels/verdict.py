@@ -110,10 +110,10 @@ def verdict_kernel(
     if k * rows >= query.count[0]:
         return
     env = query.env[k]
-    worst = int(NOT_EVALUATED + 1)
-    row = int(-1)
-    capped = int(0)
-    unknown = int(0)
+    worst = wp.int32(NOT_EVALUATED + 1)
+    row = wp.int32(-1)
+    capped = wp.int32(0)
+    unknown = wp.int32(0)
     best = Nearest()
     best.party_a = NONE
     best.party_b = NONE

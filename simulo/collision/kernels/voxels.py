@@ -7,22 +7,19 @@ full cubes; everything here is in the lattice's frame or the checked hull's.
 
 import warp as wp
 
-from simulo.collision.kernels.bodies import body_meets_shape, half_of, meets
+from simulo.collision.kernels.bodies import Part, bare, half_of, parts_gap
 from simulo.collision.kernels.convex import SLACK
 from simulo.collision.kernels.findings import Tally, counted
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.types import Grid, Robot
-
-NO_BODY = wp.constant(-1)
+from simulo.collision.kernels.types import Grid, Pieces
 
 
 @wp.struct
 class Placed:
-    """Something to check against cells. body: its index, or NO_BODY for a bare shape. shape: its hull's shape.
-    rotation, position [m]: the hull's frame in the lattice's. party: its code. margin [m]: of the world check."""
+    """Something to check against cells. rotation, position [m]: its hull's frame in the lattice's. party: its code.
+    margin [m]: of the world check."""
 
-    body: wp.int32
-    shape: wp.int32
+    part: Part
     rotation: wp.mat33f
     position: wp.vec3f
     party: wp.int32
@@ -81,21 +78,25 @@ def cell_offset(bit: wp.int32, cell: wp.float32) -> wp.vec3f:
 
 @wp.func
 def check_cell(
-    robot: Robot, shapes: Shapes, grid: Grid, placed: Placed, centre: wp.vec3f, code: wp.int32, tally: Tally, distances: wp.int32
+    pieces: Pieces,
+    shapes: Shapes,
+    grid: Grid,
+    placed: Placed,
+    centre: wp.vec3f,
+    code: wp.int32,
+    tally: Tally,
+    distances: wp.int32,
 ) -> Tally:
     """The tally with one occupied cell more; centre [m] in the hull's frame."""
     turned = wp.transpose(placed.rotation)
     above = wp.max(tally.above, placed.margin)
-    if placed.body >= 0:
-        gap = body_meets_shape(robot, shapes, placed.body, grid.cell_shape, turned, centre, above, placed.margin)
-        return counted(tally, gap, placed.party, -code - 2, placed.margin, distances)
-    gap = meets(shapes, placed.shape, grid.cell_shape, turned, centre, above, True)
+    gap = parts_gap(pieces, shapes, placed.part, bare(grid.cell_shape), turned, centre, above, placed.margin)
     return counted(tally, gap, placed.party, -code - 2, placed.margin, distances)
 
 
 @wp.func
 def check_brick(
-    robot: Robot,
+    pieces: Pieces,
     shapes: Shapes,
     grid: Grid,
     placed: Placed,
@@ -108,8 +109,8 @@ def check_brick(
 ) -> Tally:
     """The tally with one brick's occupied cells; corner [m] in the lattice's frame, code of its first cell."""
     cell = grid.cell[0][0]
-    half = half_of(shapes, placed.shape)
-    cover = shapes.size[placed.shape][3] + SLACK
+    half = half_of(shapes, placed.part.shape)
+    cover = shapes.size[placed.part.shape][3] + SLACK
     above = wp.max(tally.above, placed.margin)
     turned = wp.transpose(placed.rotation)
     cube = extent(turned, wp.vec3f(grid.cell[0][1], grid.cell[0][1], grid.cell[0][1]))
@@ -123,29 +124,56 @@ def check_brick(
             centre = turned * (point - placed.position)
             near = box_clearance(centre, half + cube) - cover <= above
             if near and not contains(exempt, point):
-                tally = check_cell(robot, shapes, grid, placed, centre, code + bit, tally, distances)
+                tally = check_cell(pieces, shapes, grid, placed, centre, code + bit, tally, distances)
     return tally
 
 
+@wp.struct
+class Window:
+    """Bricks low .. high - 1 along x, y, z; empty when a high is not above its low."""
+
+    low: wp.vec3i
+    high: wp.vec3i
+
+
 @wp.func
-def count_unknown(shapes: Shapes, grid: Grid, placed: Placed, word: wp.uint64, corner: wp.vec3f) -> wp.int32:
-    """Unknown cells of a brick within the margin of the hull's bounding box (so at least those near the hull)."""
-    turned = wp.transpose(placed.rotation)
-    cube = extent(turned, wp.vec3f(grid.cell[0][1], grid.cell[0][1], grid.cell[0][1]))
-    reach = half_of(shapes, placed.shape) + cube
-    near = placed.margin + shapes.size[placed.shape][3] + SLACK
-    count = int(0)
-    for bit in range(64):
-        if ((word >> wp.uint64(bit)) & wp.uint64(1)) != wp.uint64(0):
-            centre = turned * (corner + cell_offset(bit, grid.cell[0][0]) - placed.position)
-            if box_clearance(centre, reach) <= near:
-                count += 1
-    return count
+def window_of(shapes: Shapes, grid: Grid, placed: Placed, above: wp.float32) -> Window:
+    """Bricks within `above` [m] of the hull's box along each axis of the lattice; cells elsewhere are farther."""
+    brick = 4.0 * grid.cell[0][0]
+    counts = grid.counts[0]
+    pad = above + shapes.size[placed.part.shape][3] + SLACK
+    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(pad, pad, pad)
+    low = placed.position - reach
+    high = placed.position + reach
+    out = Window()
+    out.low = wp.vec3i(
+        wp.max(brick_index(low[0], brick, counts[0]), 0),
+        wp.max(brick_index(low[1], brick, counts[1]), 0),
+        wp.max(brick_index(low[2], brick, counts[2]), 0),
+    )
+    out.high = wp.vec3i(
+        wp.min(brick_index(high[0], brick, counts[0]) + 1, counts[0]),
+        wp.min(brick_index(high[1], brick, counts[1]) + 1, counts[1]),
+        wp.min(brick_index(high[2], brick, counts[2]) + 1, counts[2]),
+    )
+    return out
+
+
+@wp.func
+def between_bits(word: wp.uint64, low: wp.int32, high: wp.int32) -> wp.uint64:
+    """The word's bits low .. high - 1 (high > 0, low < 64), the others zero."""
+    ones = ~wp.uint64(0)
+    kept = word
+    if low > 0:
+        kept = kept & (ones << wp.uint64(low))
+    if high < 64:
+        kept = kept & ~(ones << wp.uint64(high))
+    return kept
 
 
 @wp.func
 def check_grid(
-    robot: Robot,
+    pieces: Pieces,
     shapes: Shapes,
     grid: Grid,
     env: wp.int32,
@@ -154,36 +182,64 @@ def check_grid(
     tally: Tally,
     distances: wp.int32,
 ) -> Tally:
-    """The tally with every occupied cell that can be near the placed body; unknown cells are counted, not checked."""
-    cell = grid.cell[0][0]
-    brick = 4.0 * cell
+    """The tally with every occupied cell that can be near the placed part."""
+    window = window_of(shapes, grid, placed, wp.max(tally.above, placed.margin))
+    brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
-    # Cells outside this window are farther than `above` (and than the margin) along an axis of the lattice.
-    pad = wp.max(tally.above, placed.margin) + shapes.size[placed.shape][3] + SLACK
-    reach = extent(placed.rotation, half_of(shapes, placed.shape)) + wp.vec3f(pad, pad, pad)
-    low = placed.position - reach
-    high = placed.position + reach
-    x0 = wp.max(brick_index(low[0], brick, counts[0]), 0)
-    y0 = wp.max(brick_index(low[1], brick, counts[1]), 0)
-    z0 = wp.max(brick_index(low[2], brick, counts[2]), 0)
-    x1 = wp.min(brick_index(high[0], brick, counts[0]) + 1, counts[0])
-    y1 = wp.min(brick_index(high[1], brick, counts[1]) + 1, counts[1])
-    z1 = wp.min(brick_index(high[2], brick, counts[2]) + 1, counts[2])
-    for x in range(x0, x1):
-        for y in range(y0, y1):
+    words = (counts[2] + 63) // 64
+    z0 = window.low[2]
+    z1 = window.high[2]
+    for x in range(window.low[0], window.high[0]):
+        for y in range(window.low[1], window.high[1]):
             column = x * counts[1] + y
-            for z in range(z0, z1):
-                if tally.hit == 0:
-                    index = column * counts[2] + z
-                    corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * brick
-                    word = grid.bricks[env, index]
-                    if word != wp.uint64(0):
-                        tally = check_brick(
-                            robot, shapes, grid, placed, exempt, word, corner, index * 64, tally, distances
-                        )
-                    if grid.has_unknown[0] != 0:
-                        tally.unknown += count_unknown(shapes, grid, placed, grid.unknown[env, index], corner)
+            for w in range(z0 // 64, (z1 + 63) // 64):
+                word = between_bits(grid.columns[env, column * words + w], z0 - 64 * w, z1 - 64 * w)
+                if word != wp.uint64(0):
+                    for z in range(wp.max(z0, 64 * w), wp.min(z1, 64 * w + 64)):
+                        if tally.hit == 0 and ((word >> wp.uint64(z - 64 * w)) & wp.uint64(1)) != wp.uint64(0):
+                            index = column * counts[2] + z
+                            corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * brick
+                            tally = check_brick(
+                                pieces, shapes, grid, placed, exempt,
+                                grid.bricks[env, index], corner, index * 64, tally, distances,
+                            )  # fmt: skip
     if tally.above < tally.lower:  # what was passed over is only known to be farther than `above`
         tally.lower = tally.above
         tally.exact = 0
     return tally
+
+
+@wp.func
+def count_unknown(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed) -> wp.int32:
+    """Unknown cells within the margin of the hull's bounding box, so at least those that near the hull."""
+    window = window_of(shapes, grid, placed, placed.margin)
+    cell = grid.cell[0][0]
+    counts = grid.counts[0]
+    turned = wp.transpose(placed.rotation)
+    cube = extent(turned, wp.vec3f(grid.cell[0][1], grid.cell[0][1], grid.cell[0][1]))
+    reach = half_of(shapes, placed.part.shape) + cube
+    near = placed.margin + shapes.size[placed.part.shape][3] + SLACK
+    count = wp.int32(0)
+    for x in range(window.low[0], window.high[0]):
+        for y in range(window.low[1], window.high[1]):
+            for z in range(window.low[2], window.high[2]):
+                word = grid.unknown[env, (x * counts[1] + y) * counts[2] + z]
+                if word != wp.uint64(0):
+                    corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * (4.0 * cell)
+                    for bit in range(64):
+                        if ((word >> wp.uint64(bit)) & wp.uint64(1)) != wp.uint64(0):
+                            centre = turned * (corner + cell_offset(bit, cell) - placed.position)
+                            if box_clearance(centre, reach) <= near:
+                                count += 1
+    return count
+
+
+@wp.kernel(enable_backward=False)
+def column_kernel(counts: wp.vec3i, bricks: wp.array2d(dtype=wp.uint64), columns_out: wp.array2d(dtype=wp.uint64)):
+    """One thread per word of a column: bit z says that brick z is not empty."""
+    env, column, w = wp.tid()
+    word = wp.uint64(0)
+    for z in range(64 * w, wp.min(counts[2], 64 * w + 64)):
+        if bricks[env, column * counts[2] + z] != wp.uint64(0):
+            word = word | (wp.uint64(1) << wp.uint64(z - 64 * w))
+    columns_out[env, column * ((counts[2] + 63) // 64) + w] = word

@@ -1,0 +1,188 @@
+"""Frames, regions and the checks of one placed body or shape against the world's primitives and cells."""
+
+import warp as wp
+
+from simulo.collision.kernels.bodies import Part, bare, bounded, parts_gap
+from simulo.collision.kernels.convex import SLACK
+from simulo.collision.kernels.findings import Tally, counted
+from simulo.collision.kernels.fk import position_of, rotation_of
+from simulo.collision.kernels.shapes import Shapes, support
+from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
+from simulo.collision.kernels.voxels import Exempt, Placed, check_grid, count_unknown
+
+NO_REGION = wp.constant(-1)
+
+
+@wp.struct
+class Frame:
+    """A rotation and a position [m]."""
+
+    rotation: wp.mat33f
+    position: wp.vec3f
+
+
+@wp.func
+def in_base(query: Query, poses: Poses, m: wp.int32, env: wp.int32, pose: pose7) -> Frame:
+    """A pose of the env frame in the base frame. Positions are subtracted first, so far from the env's origin nothing
+    more is lost than the inputs themselves had."""
+    out = Frame()
+    back = wp.transpose(poses.base[m])
+    out.rotation = back * rotation_of(pose)
+    out.position = back * (position_of(pose) - position_of(query.base_pose[env]))
+    return out
+
+
+@wp.func
+def relative(a: Frame, b: Frame) -> Frame:
+    """Frame b in frame a, both given in one frame."""
+    out = Frame()
+    back = wp.transpose(a.rotation)
+    out.rotation = back * b.rotation
+    out.position = back * (b.position - a.position)
+    return out
+
+
+@wp.func
+def body_frame(poses: Poses, m: wp.int32, body: wp.int32) -> Frame:
+    out = Frame()
+    out.rotation = poses.hull_rotation[m, body]
+    out.position = poses.hull_position[m, body]
+    return out
+
+
+@wp.func
+def payload_frame(payloads: Payloads, poses: Poses, m: wp.int32, env: wp.int32, slot: wp.int32) -> Frame:
+    """The payload's packed frame in the base frame."""
+    out = Frame()
+    link = payloads.link[env, slot]
+    above = poses.link_rotation[m, link]
+    out.rotation = above * rotation_of(payloads.pose[env, slot])
+    out.position = above * position_of(payloads.pose[env, slot]) + poses.link_position[m, link]
+    return out
+
+
+@wp.func
+def region_in(
+    query: Query, poses: Poses, regions: Regions, m: wp.int32, env: wp.int32, region: wp.int32, frame: Frame
+) -> Exempt:
+    """A region's box in `frame`, itself given in the base frame; inactive where there is none."""
+    out = Exempt()
+    if region < 0:
+        return out
+    if regions.active[env, region] == wp.uint8(0):
+        return out
+    box = relative(frame, in_base(query, poses, m, env, regions.pose[env, region]))
+    out.active = 1
+    out.rotation = box.rotation
+    out.position = box.position
+    out.half = regions.half[env, region]
+    return out
+
+
+@wp.func
+def wholly_inside(shapes: Shapes, shape: wp.int32, frame: Frame, box: Exempt) -> wp.bool:
+    """Whether the shape, posed by `frame`, lies in the box (both in one frame), its ball included."""
+    if box.active == 0:
+        return False
+    ball = shapes.size[shape][3]
+    for i in range(3):
+        axis = wp.vec3f(box.rotation[0, i], box.rotation[1, i], box.rotation[2, i])
+        along = axis * frame.rotation
+        middle = wp.dot(axis, frame.position - box.position)
+        top = middle + wp.dot(support(shapes, shape, along), along) + ball
+        bottom = middle + wp.dot(support(shapes, shape, -along), along) - ball
+        if top > box.half[i] or bottom < -box.half[i]:
+            return False
+    return True
+
+
+@wp.func
+def primitive_exempted(
+    shapes: Shapes,
+    query: Query,
+    poses: Poses,
+    regions: Regions,
+    m: wp.int32,
+    env: wp.int32,
+    region: wp.int32,
+    k: wp.int32,
+    shape: wp.int32,
+    placed: Frame,
+) -> wp.bool:
+    """Whether an active region names primitive k or holds all of it; `placed` is its frame in the base's."""
+    if region < 0:
+        return False
+    if regions.active[env, region] == wp.uint8(0):
+        return False
+    if regions.primitive[env, region] == k:
+        return True
+    base = Frame()
+    base.rotation = wp.identity(n=3, dtype=wp.float32)
+    return wholly_inside(shapes, shape, placed, region_in(query, poses, regions, m, env, region, base))
+
+
+@wp.func
+def check_primitives(
+    pieces: Pieces,
+    shapes: Shapes,
+    query: Query,
+    poses: Poses,
+    primitives: Primitives,
+    regions: Regions,
+    m: wp.int32,
+    env: wp.int32,
+    part: Part,
+    frame: Frame,
+    party: wp.int32,
+    region: wp.int32,
+    first_code: wp.int32,
+    tally: Tally,
+) -> Tally:
+    """The tally with every primitive of the environment, for a part whose hull's frame is `frame`."""
+    margin = query.margins[1]
+    for k in range(primitives.count[0]):
+        other = primitives.shape[env, k]
+        if other >= 0 and tally.hit == 0:
+            above = wp.max(tally.above, margin)
+            apart = wp.length(poses.primitive_position[m, k] - frame.position)
+            gap = bounded(apart - shapes.reach[part.shape] - shapes.reach[other] - SLACK)
+            exempted = wp.bool(False)
+            if not gap.lower > above:
+                placed = in_base(query, poses, m, env, primitives.pose[env, k])
+                exempted = primitive_exempted(shapes, query, poses, regions, m, env, region, k, other, placed)
+                between = relative(frame, placed)
+                gap = parts_gap(pieces, shapes, part, bare(other), between.rotation, between.position, above, margin)
+            if not exempted:
+                tally = counted(tally, gap, party, first_code + k, margin, query.distances[0])
+    return tally
+
+
+@wp.func
+def check_cells(
+    pieces: Pieces,
+    shapes: Shapes,
+    query: Query,
+    poses: Poses,
+    grid: Grid,
+    regions: Regions,
+    m: wp.int32,
+    env: wp.int32,
+    part: Part,
+    frame: Frame,
+    party: wp.int32,
+    region: wp.int32,
+    tally: Tally,
+) -> Tally:
+    """The tally with the environment's cells, for a part whose hull's frame is `frame`."""
+    lattice = in_base(query, poses, m, env, grid.pose[env])
+    on_lattice = relative(lattice, frame)
+    placed = Placed()
+    placed.part = part
+    placed.rotation = on_lattice.rotation
+    placed.position = on_lattice.position
+    placed.party = party
+    placed.margin = query.margins[1]
+    exempt = region_in(query, poses, regions, m, env, region, lattice)
+    if grid.has_unknown[0] != 0:
+        tally.unknown += count_unknown(shapes, grid, env, placed)
+    return check_grid(pieces, shapes, grid, env, placed, exempt, tally, query.distances[0])
