@@ -19,12 +19,11 @@ MESH = wp.constant(wp.int32(5))
 class Shapes:
     """Shapes of a scene, each array of length S. size [m]: half extents of a box; radius and half height (of the
     straight part for a capsule); half extents of a plane, 0 for endless. mesh: id, 0 for other kinds.
-    center, radius [m]: a bounding sphere in the shape's frame."""
+    radius [m]: of a bounding sphere."""
 
     kind: wp.array(dtype=wp.int32)
     size: wp.array(dtype=wp.vec3)
     mesh: wp.array(dtype=wp.uint64)
-    center: wp.array(dtype=wp.vec3)
     radius: wp.array(dtype=wp.float32)
 
 
@@ -157,13 +156,14 @@ def ray_shape(shapes: Shapes, shape: int, origin: wp.vec3, direction: wp.vec3, l
 def cast_rays(
     shapes: Shapes,
     poses: wp.array(dtype=wp.transform),
+    centers: wp.array(dtype=wp.vec3),
     order: wp.array(dtype=wp.int32),
     camera: wp.transform,
     rays: wp.array(dtype=wp.vec3),
     depth_out: wp.array(dtype=wp.float32),
 ):
-    """One thread per pixel. poses: shape frames in the camera's parent. order: shapes, nearest first. rays: optical
-    frame, z = 1, so that a distance along the unit ray shortens to a depth by the ray's length."""
+    """One thread per pixel. poses, centers: shape frames and bounding spheres in the camera's parent. order: shapes,
+    nearest first. rays: optical frame, z = 1, so that a distance along the ray is its length times the depth."""
     pixel = wp.tid()
     ray = rays[pixel]
     length = wp.length(ray)
@@ -172,14 +172,13 @@ def cast_rays(
     nearest = float(NO_HIT)
     for k in range(order.shape[0]):
         shape = order[k]
-        pose = poses[shape]
-        to_center = wp.transform_point(pose, shapes.center[shape]) - origin
+        to_center = centers[shape] - origin
         along = wp.dot(to_center, direction)
         reach = shapes.radius[shape]
         # the ray's distance to the sphere's centre, unless the sphere lies behind or beyond what was hit already
         if along + reach >= 0.0 and along - reach < nearest:
             if wp.dot(to_center, to_center) - along * along <= reach * reach:
-                inverse = wp.transform_inverse(pose)
+                inverse = wp.transform_inverse(poses[shape])
                 distance = ray_shape(
                     shapes,
                     shape,
