@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from simulo.errors import LoweringError
 
 FLATNESS = 1e-6
 """[m] A mesh thinner than this has no volume to certify."""
+
+SUSPICIOUS_SIZE = 10.0
+"""[m] A wider mesh is more likely in millimetres."""
 
 _SIDES = 64
 _SPHERE_SUBDIVISIONS = 3
@@ -40,6 +44,10 @@ def load_mesh(path: Path, scale: ArrayLike, owner: str) -> trimesh.Trimesh:
     if np.prod(np.asarray(scale, dtype=np.float64)) < 0.0:  # a mirrored triangle turns its back; turn it round
         faces = faces[:, ::-1]
     refuse_bad_vertices(vertices, f"{owner}: mesh file {path}")
+    if np.ptp(vertices, axis=0).max() > SUSPICIOUS_SIZE:
+        warnings.warn(
+            f"{owner}: mesh file {path} is over {SUSPICIOUS_SIZE:g} m wide; is its scale right?", stacklevel=2
+        )
     return _merged(vertices, faces)
 
 

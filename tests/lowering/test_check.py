@@ -9,6 +9,7 @@ from simulo.cli.lower import lower_command
 from simulo.description.files import CollisionFile, parse_collision_file
 from simulo.lowering.compare import differences
 from simulo.paths import data_path
+from tests.lowering.urdf_text import link, robot
 
 COMMITTED = data_path("robots") / "openarm" / "collision.json"
 
@@ -23,12 +24,34 @@ def changed(collision: CollisionFile, **parts: object) -> CollisionFile:
 
 
 @pytest.mark.slow
-def test_committed_openarm_is_what_the_lowering_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Written anew elsewhere and compared byte for byte; then the command's own comparison of a damaged copy."""
+def test_committed_openarm_is_what_the_lowering_gives(tmp_path: Path) -> None:
     assert lower_command("openarm", {}, tmp_path, check=False) == 0
     assert (tmp_path / "collision.json").read_bytes() == COMMITTED.read_bytes()
-    assert lower_command("openarm", {}, None, check=True) == 0
+
+
+def test_check_says_what_is_missing_the_same_or_looser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A robot of one box, lowered, checked, and checked again after a corner of its hull was pulled in."""
+    monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
+    (tmp_path / "r.urdf").write_text(robot(link("a")))
+    (tmp_path / "robot.yaml").write_text(
+        "{name: tiny, root_link: a, joints: [],"
+        " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
+    )
+    folder, written = str(tmp_path), tmp_path / "collision.json"
+    assert lower_command(folder, {}, None, check=True) == 1
+    assert "is missing" in capsys.readouterr().err
+    assert lower_command(folder, {}, None, check=False) == 0
+    assert lower_command(folder, {}, None, check=True) == 0
     assert "byte for byte" in capsys.readouterr().out
+    before = written.read_text()
+    written.write_text(before.replace("[10000004,10000004,50000020]", "[10000004,10000004,49000020]"))
+    damaged = written.read_text()
+    assert damaged != before
+    assert lower_command(folder, {}, None, check=True) == 1
+    assert "geometry of a differs: the committed hull covers" in capsys.readouterr().err
+    assert written.read_text() == damaged
 
 
 def test_nothing_differs_from_itself(committed: CollisionFile) -> None:

@@ -160,6 +160,8 @@ def test_mesh_scale_units_and_placement(tmp_path: Path) -> None:
     np.testing.assert_allclose(shape.mesh.bounds, [[-0.05, -0.05, 0.95], [0.05, 0.05, 1.05]], atol=1e-9)
     assert shape.mesh.volume == pytest.approx(1e-3)
     assert not shape.collides
+    with pytest.warns(UserWarning, match="cube.stl is over 10 m wide"):
+        read(tmp_path, mesh_link("cube.stl"))
 
 
 def test_package_names_do_not_depend_on_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
