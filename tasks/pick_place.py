@@ -189,13 +189,14 @@ class PickPlaceTask(simulo.Task):
         self.arm_columns = torch.tensor(self.planner.arm.columns)
         self.grasp_point = torch.tensor(description.gripper("right").grasp_frame.position)
         self.hand = self.robot.link_names.index(description.gripper("right").hand_link)
+        self._known: dict[tuple[int, int], Episode] = {}
         self.episodes: list[Episode | None] = [None] * env.num_envs
         self.holding = torch.zeros(env.num_envs, dtype=torch.bool)  # what the gate was told, not what the hand does
         self.placing = torch.zeros(env.num_envs, dtype=torch.bool)
 
     def reset_idx(self, env_ids: Tensor) -> None:
         for env in env_ids.tolist():
-            episode = self.planner.draw(self._hazard_in(*self.env.episode_seed(env)), self.env.rng(env))
+            episode = self._drawn(env)
             self.episodes[env] = episode
             for name, prop in (self.objects | self.others).items():
                 standing = {s.name: s for s in (episode.target, *episode.neighbours)}.get(name)
@@ -207,6 +208,15 @@ class PickPlaceTask(simulo.Task):
             self.robot.set_joint_positions(joints, [env])
         self.gripper.reset(env_ids)
         self.holding[env_ids] = self.placing[env_ids] = False
+
+    def _drawn(self, env: int) -> Episode:
+        """The present episode, drawn from its own stream; drawn once where an episode is begun again."""
+        key = self.env.episode_seed(env)
+        if key not in self._known:
+            while len(self._known) >= 4 * self.env.num_envs:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self.planner.draw(self._hazard_in(*key), self.env.rng(env))
+        return self._known[key]
 
     def _hazard_in(self, seed: int, number: int) -> Hazard:
         """Consecutive seeds hold exactly the asked fraction of hazards, their kinds in turn."""
@@ -286,7 +296,8 @@ class PickPlaceTask(simulo.Task):
         fallen = self.object_pose[:, 2] < TABLE_TOP - 0.05
         return {"placed": self.placed, "dropped": fallen}, torch.zeros_like(fallen)
 
-    def succeeded(self, reason: str) -> bool:
+    @staticmethod
+    def succeeded(reason: str) -> bool:
         """Whether an episode that ended for this reason did what was asked."""
         return reason == "placed"
 
@@ -330,7 +341,7 @@ class PickPlaceTask(simulo.Task):
         return torch.from_numpy(np.stack(rows))
 
 
-# --- what an episode holds, drawn from its own random stream ----------------------------------------------------------
+# --- what an episode holds, drawn from its own random stream ---------------------------------------------------------
 
 
 class _Route:
@@ -469,7 +480,7 @@ class _Planner:
         return q if error.max() < 1e-3 else None
 
     def _neighbours(self, target: Standing, route: _Route, q: Array, rng: np.random.Generator) -> tuple[Standing, ...]:
-        """Up to three, the gap away from the open fingers on their way to the object, and clear of the rest of the arm."""
+        """Up to three, the gap away from the open fingers on their way to the object, clear of the rest of the arm."""
         near = [p in ("transit", "descend", "close", "lift") for p in route.phases]
         fingers = self.surface.along(self.whole_arm(q[near])[::4], FINGERS)
         others = self.surface.along(self.whole_arm(q)[::8], BEHIND_FINGERS)

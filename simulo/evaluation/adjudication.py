@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from simulo.evaluation.counting import (
     RefusedStep,
     stop_events,
 )
-from simulo.evaluation.records import EpisodeRecord, MapFrames, Refusals
+from simulo.evaluation.records import EpisodeRecord, JudgeName, MapFrames, Refusals
 from simulo.evaluation.truth import Truth, link_poses, matrix_of
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Adjudicator:
     per_second: float
 
     def contacts(self, record: EpisodeRecord) -> tuple[Contact, ...]:
-        """The first contact of every pair that is no allowed touch, each measured where it was deepest to the engine."""
+        """The first contact of every pair that is no allowed touch, with the real clearance as its step ended."""
         first: dict[Pair, Contact] = {}
         found = record.contacts
         for k in np.flatnonzero(~found.allowed):
@@ -55,30 +55,48 @@ class Adjudicator:
                 first[pair] = Contact(step, pair, kind, clearance)
         return tuple(sorted(first.values(), key=lambda contact: contact.step))
 
-    def judge(self, record: EpisodeRecord, judge: str, cells: str, contacts: tuple[Contact, ...]) -> JudgedEpisode:
-        """One episode under one gate. cells: key of the map that the gate had in `record.maps`, "" for none."""
-        refusals = record.refusals[judge]
+    def judge(
+        self, record: EpisodeRecord, judge: JudgeName, cells: str, contacts: tuple[Contact, ...]
+    ) -> JudgedEpisode:
+        """One episode under one gate. cells: key of the map that the gate had in `record.maps`, "" for none.
+
+        The swept model has one party for both fingers of a hand, the leader: a contact of either is its own, and its
+        clearance is that of the nearer.
+        """
+        refusals = record.refusals[str(judge)]
         failure = record.failure or _broken(refusals)
         frames = record.maps.get(cells)
-        measured = [] if failure else self._refused(record, refusals, frames)
+        leaders = self._leaders() if judge.finger_model == "swept" else {}
+        contacts = tuple(replace(c, pair=_renamed(c.pair, leaders)) for c in contacts)
+        measured = [] if failure else self._refused(record, refusals, frames, leaders)
         events = stop_events(measured, contacts, self.margin, self.per_second)
-        return JudgedEpisode(record.number, record.hazard, record.steps, record.success, events, contacts, failure)
+        return JudgedEpisode(record.number, record.hazard, record.steps, None, events, contacts, failure)
 
-    def _refused(self, record: EpisodeRecord, refusals: Refusals, frames: MapFrames | None) -> list[RefusedStep]:
+    def _leaders(self) -> dict[str, str]:
+        """Leader of every follower finger."""
+        grippers = self.truth.description.grippers
+        return {follower: gripper.jaw_links[0] for gripper in grippers for follower in gripper.follower_links}
+
+    def _refused(
+        self, record: EpisodeRecord, refusals: Refusals, frames: MapFrames | None, leaders: dict[str, str]
+    ) -> list[RefusedStep]:
         out = []
         decoded: tuple[int, Array] = (-1, np.empty((0, 3)))
         for k, step in enumerate(refusals.step.tolist()):
             a, b = str(refusals.a[k]), str(refusals.b[k])
             scene = _Scene(self.truth, record, step, step)
+            ours, theirs = _stands_for(a, leaders), _stands_for(b, leaders)
             if b != MAP_PARTY or frames is None:
-                out.append(RefusedStep(step, (a, b), scene.between(a, b)))
+                clearance = min(scene.between(x, y) for x in ours for y in theirs)
+                out.append(RefusedStep(step, (a, b), clearance))
                 continue
             frame = int(np.searchsorted(frames.step, step, side="right")) - 1
             if frame != decoded[0]:
                 decoded = (frame, cell_centres(frames, frame))
-            near = scene.to_cells(a, decoded[1], frames.cell, 2.0 * self.margin)
+            clearance = min(scene.to_world(x) for x in ours)
+            near = min(scene.to_cells(x, decoded[1], frames.cell, 2.0 * self.margin) for x in ours)
             beyond = scene.nearest_body(refusals.cell_centre[k], exclude=scene.held) - np.sqrt(3.0) * frames.cell
-            out.append(RefusedStep(step, (a, b), scene.to_world(a), near, beyond))
+            out.append(RefusedStep(step, (a, b), clearance, near, beyond))
         return out
 
     def _measured_clearance(self, record: EpisodeRecord, pair: Pair, at: int) -> float:
@@ -135,6 +153,15 @@ class _Scene:
 
     def _party(self, name: str) -> str:
         return self.held if name == HELD else name
+
+
+def _stands_for(party: str, leaders: dict[str, str]) -> list[str]:
+    """The links whose real surfaces a party stands for."""
+    return [party, *(follower for follower, leader in leaders.items() if leader == party)]
+
+
+def _renamed(pair: Pair, leaders: dict[str, str]) -> Pair:
+    return leaders.get(pair[0], pair[0]), leaders.get(pair[1], pair[1])
 
 
 def cell_centres(frames: MapFrames, frame: int) -> Array:

@@ -1,7 +1,7 @@
 """Stops and contacts, counted: pure functions from what was measured in a run to what it is worth.
 
-The classes are those of deploy-sim: a stop event is a maximal run of consecutive refused steps of one environment on one
-pair, and it is judged against that pair alone.
+A stop event is a maximal run of consecutive refused steps of one environment on one pair, and it is judged against that
+pair alone.
 """
 
 from __future__ import annotations
@@ -83,12 +83,16 @@ class StopEvent:
 
 @dataclass(frozen=True)
 class JudgedEpisode:
-    """One episode under one gate. failure: why it could not be run to its end; such an episode is in no rate."""
+    """One episode under one gate.
+
+    success: None where the gate had no say in it. failure: why it could not be run to its end; such an episode is in no
+    rate.
+    """
 
     number: int
     hazard: str
     steps: int
-    success: bool
+    success: bool | None
     events: tuple[StopEvent, ...] = ()
     contacts: tuple[Contact, ...] = ()
     failure: str = ""
@@ -138,7 +142,7 @@ def _event(run: list[RefusedStep], contacts: Sequence[Contact], margin: float, s
 
 
 def missed(contact: Contact, events: Iterable[StopEvent], per_second: float) -> bool:
-    """Whether no stop event on a party of a contact was open at, or begun at most 1 s before, the step of the contact."""
+    """Whether no stop event on a party of a contact was open at its step, or had begun at most 1 s before."""
     return not any(
         set(event.pair) & set(contact.pair)
         and event.first <= contact.step
@@ -160,7 +164,7 @@ def summary(episodes: Sequence[JudgedEpisode], per_second: float) -> dict[str, A
     contacts = Counter(contact.kind for episode in valid for contact in episode.contacts)
     false_clearances = [1000.0 * e.clearance for e in events if e.kind in (StopClass.FALSE, StopClass.MAP)]
     pairs = Counter("|".join(event.pair) for event in events)
-    successes = sum(episode.success for episode in valid)
+    outcomes = [episode.success for episode in valid if episode.success is not None]
     return {
         "policy_steps": sum(episode.steps for episode in valid),
         "stops": len(events),
@@ -175,8 +179,8 @@ def summary(episodes: Sequence[JudgedEpisode], per_second: float) -> dict[str, A
         "proxy_contacts": contacts[ContactClass.PROXY],
         "dynamic": contacts[ContactClass.DYNAMIC],
         "episodes_completed": len(valid),
-        "success_rate": successes / len(valid) if valid else None,
-        "success_wilson95": wilson95(successes, len(valid)),
+        "success_rate": sum(outcomes) / len(outcomes) if outcomes else None,
+        "success_wilson95": wilson95(sum(outcomes), len(outcomes)),
         "stops_by_pair": dict(pairs.most_common()),
         "false_stop_clearance_mm": {
             "median": round(median(false_clearances), 3) if false_clearances else None,

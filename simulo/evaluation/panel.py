@@ -1,4 +1,4 @@
-"""Several gates on one motion: each judges every step, none interferes, and what a task declares reaches all of them."""
+"""Several gates on one motion: each judges every step, none interferes, and all hear what a task declares."""
 
 from __future__ import annotations
 
@@ -89,8 +89,10 @@ class JudgePanel:
         return "; ".join(f"{judge}: {gate.describe(env_id)}" for judge, gate in self.gates.items())
 
     def parties(self, judge: JudgeName, verdict: Verdict, env: int) -> tuple[tuple[str, str], NDArray[np.float64]]:
-        """Names of the two parties of a refusal, the robot's first, and the centre of the cell [m], shape (3,), nan where
-        none is named. Every cell is `MAP_PARTY` and whatever the hand holds is `HELD`: a pair is not a place."""
+        """Names of the two parties of a refusal, the robot's first, and the cell's centre [m], shape (3,), nan for none.
+
+        Every cell is `MAP_PARTY` and whatever the hand holds is `HELD`: a pair is not a place.
+        """
         codes = PartyCodes(self.gates[judge].model, SLOTS_PER_HAND)
         names, centre = [], np.full(3, np.nan)
         for code in (int(verdict.party_a[env]), int(verdict.party_b[env])):
@@ -103,12 +105,12 @@ class JudgePanel:
             )
         return (names[0], names[1]), centre
 
-    # --- declarations, in the words of `CollisionGate`, one environment at a time ---------------------------------------
+    # --- declarations, in the words of `CollisionGate`, one environment at a time ------------------------------------
 
     def declare_grasp(
         self, hand: str, pose: Any, size: Any, duration: float, object: str | None = None, env_ids: EnvIds | None = None
     ) -> None:
-        """size [m]: for gates with the finest cells of the panel; a gate with larger ones is told a box that much larger."""
+        """size [m]: for the gates with the finest cells; those with larger ones are told a box that much larger."""
         finest = min(judge.cell for judge in self.gates)
         for judge, gate in self.gates.items():
             box = np.asarray(size, dtype=np.float64) + 2.0 * (judge.cell - finest)

@@ -100,7 +100,7 @@ def pose_error(now: Array, wanted: Array) -> Array:
 
 
 def pointing_down(position: ArrayLike, yaw: ArrayLike) -> Array:
-    """Poses of a hand whose own -z points to the ground, shape (..., 4, 4); yaw [rad] of its x axis about the vertical."""
+    """Poses of a hand whose own -z points to the ground, shape (..., 4, 4). yaw [rad]: of its x axis."""
     place, angle = np.asarray(position, dtype=np.float64), np.asarray(yaw, dtype=np.float64)
     out = np.zeros((*angle.shape, 4, 4))
     out[..., 0, 0] = out[..., 1, 1] = np.cos(angle)
@@ -119,7 +119,7 @@ def ease(steps: int) -> Array:
 
 @runtime_checkable
 class TakesDeclarations(Protocol):
-    """A gate that wants to know what a hand is about to touch, holds and sets down: `simulo.CollisionGate`, or several."""
+    """A gate that wants to know what a hand is about to touch, holds and sets down, as `simulo.CollisionGate` does."""
 
     def declare_grasp(
         self, hand: str, pose: Any, size: Any, duration: float, object: Any = None, env_ids: Any = None
@@ -145,7 +145,8 @@ class TakesDeclarations(Protocol):
 class PolicyNoise:
     """How far a learned policy's hand strays from where a perfect one would be: standard deviations per axis.
 
-    position [m], rotation [rad]: correlated over `correlation_time` [s] (Ornstein-Uhlenbeck). jitter [m]: white, on top.
+    position [m], rotation [rad]: correlated over `correlation_time` [s] (Ornstein-Uhlenbeck).
+    jitter [m]: white, on top.
     """
 
     position: float = 0.003

@@ -88,14 +88,24 @@ class ShadowRun:
         env.backend.watch_contacts = True
 
     def run(
-        self, numbers: Sequence[int], seed: int, progress: Callable[[int], None] = lambda steps: None
+        self,
+        numbers: Sequence[int],
+        seed: int,
+        upcoming: Sequence[int] = (),
+        progress: Callable[[int], None] = lambda done: None,
     ) -> list[EpisodeRecord]:
-        """Record these episodes, at most num_envs of them; episode k of a run has seed `seed + k`."""
+        """Record these episodes, at most num_envs of them; episode k of a run has seed `seed + k`.
+
+        upcoming: those of the next batch. An environment that ends begins its own of them, so that the task may keep
+        what it drew. progress: told how many have ended.
+        """
         env = self.env
         spare = [seed + numbers[-1]] * (env.num_envs - len(numbers))
         while env.step_count % _FRAME_STEPS:
             env.step(self.policy(env))
         env.reset(seed=[*(seed + number for number in numbers), *spare])
+        for i, number in enumerate(upcoming):
+            env.assign_seed(i, seed + number)
         present = torch.stack([prop.state.present for prop in env.scene.props.values()], dim=1).numpy()
         logs = [_Log(n, seed + n, self.task.hazard_of(i), present[i].copy()) for i, n in enumerate(numbers)]
         done: dict[int, EpisodeRecord] = {}
@@ -111,7 +121,7 @@ class ShadowRun:
             progress(len(done))
         return [done[i] for i in range(len(logs))]
 
-    # --- one step ------------------------------------------------------------------------------------------------------
+    # --- one step ----------------------------------------------------------------------------------------------------
 
     def _before(self, logs: list[_Log], running: list[int]) -> None:
         measured, poses = self._state()
@@ -166,7 +176,7 @@ class ShadowRun:
         names, centre = self.panel.parties(judge, verdict, i)
         return step, int(verdict.kind[i]), *names, centre
 
-    # --- contacts ------------------------------------------------------------------------------------------------------
+    # --- contacts ----------------------------------------------------------------------------------------------------
 
     def _contacts(self, logs: list[_Log], running: list[int]) -> dict[int, list[tuple]]:
         """Per environment, the deepest contact of each pair that has a robot link or the held object in it, as
@@ -217,7 +227,7 @@ class ShadowRun:
             return False
         return self.truth.distance(a, places[a], b, places[b]) <= TOUCHING
 
-    # --- the end of an episode -------------------------------------------------------------------------------------------
+    # --- the end of an episode ---------------------------------------------------------------------------------------
 
     def _record(self, log: _Log, reason: str, alive: bool, env_id: int) -> EpisodeRecord:
         if alive:

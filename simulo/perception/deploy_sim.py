@@ -164,7 +164,7 @@ class DeploySimPerception:
         self.revision += 1
 
     def tell_free(self, shape: ConvexShape, pose: Tensor, env_ids: Tensor) -> None:
-        """Nothing fills a shape at pose (M, 7) in the environment's frame any more, whatever the cameras said so far."""
+        """Nothing fills a shape at pose (M, 7) in the environment any more, whatever the cameras said so far."""
         self.mapper.tell_free(self._cells_at(shape, pose, 0.0), env_ids)
         self.revision += 1
 
