@@ -46,7 +46,7 @@ def always_overlaps(description: RobotDescription, link_a: str, link_b: str) -> 
         return False
     lower = np.array([description.joints[column].lower for column in columns])
     upper = np.array([description.joints[column].upper for column in columns])
-    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)  # a continuous joint's whole turn
+    lower, upper = np.where(np.isinf(lower), -np.pi, lower), np.where(np.isinf(upper), np.pi, upper)  # one whole turn
     geometry = description.geometry[link_a], description.geometry[link_b]
     planes = [_planes(geometry[0]), _planes(geometry[1])]
     boxes = [(lower, upper)]

@@ -152,10 +152,16 @@ def test_b16_a_pair_that_always_overlaps_is_exempt_by_proof(workshop: Workshop) 
     }
 
 
-def test_b16_a_pair_that_comes_clear_anywhere_stays_checked(workshop: Workshop) -> None:
-    """The balls of a and c overlap at rest and over most of the range, and are 10 mm apart at its end."""
-    text = chain("0.16").replace("lower='-0.3' upper='0.3'", "lower='0' upper='1.5'")
-    lowered = lower_robot(workshop.robot(text, "a", ["ab", "bc", "cd"], rest_pose={"ab": 1.5}))
+@pytest.mark.parametrize(("lower", "upper", "rest"), [(0.0, 1.5, 1.5), (-6.2832, -1.5, -1.5)])
+def test_b16_a_pair_that_comes_clear_anywhere_stays_checked(
+    workshop: Workshop, lower: float, upper: float, rest: float
+) -> None:
+    """The balls of a and c overlap at rest and over most of the range, and are 10 mm apart at its end.
+
+    The second range is the first seen from a turn away: limits beyond half a turn are part of the range too.
+    """
+    text = chain("0.16").replace("lower='-0.3' upper='0.3'", f"lower='{lower}' upper='{upper}'", 1)
+    lowered = lower_robot(workshop.robot(text, "a", ["ab", "bc", "cd"], rest_pose={"ab": rest}))
     assert ("a", "c") not in {(p.link_a, p.link_b) for p in lowered.description.disabled_pairs}
     apart = [np.linalg.norm(reference_fk(lowered.description, [q, 0.0, 0.0])["c"][:3, 3]) for q in (1.5, 0.75, 0.0)]
     assert apart == pytest.approx([0.171, 0.1995, 0.21], abs=1e-3)
