@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import simulo
-from simulo.evaluation.clearance import RobotSurface, distance_to
-from simulo.evaluation.scripted import ArmPath, PolicyNoise, TakesDeclarations, ease, pointing_down
+from simulo.evaluation.clearance import RobotSurface, Solid, extent, least_distance
+from simulo.evaluation.scripted import ArmPath, PolicyNoise, Route, TakesDeclarations, ease
 from simulo.gate import Region
 from simulo.props import Box, Capsule, Cylinder
 from simulo.rotations import rotate
@@ -270,7 +270,7 @@ class PickPlaceTask(simulo.Task):
         pose = self.object_pose[env]
         if (pose[:3] - self.grasp_position[env])[:2].norm() < 0.05:
             name = self._episode(env).target.name
-            size = np.array(_extent(OBJECTS[name])) + 2.0 * self.cell
+            size = np.array(extent(OBJECTS[name])) + 2.0 * self.cell
             gate.declare_grasp("right", pose, tuple(size), GRASP_DURATION, object=name, env_ids=[env])
 
     def _attach(self, gate: TakesDeclarations, env: int) -> None:
@@ -344,40 +344,6 @@ class PickPlaceTask(simulo.Task):
 # --- what an episode holds, drawn from its own random stream ---------------------------------------------------------
 
 
-class _Route:
-    """Waypoints of the hand, taken to one pose, gripper command and phase per step."""
-
-    def __init__(self, dt: float):
-        self.dt = dt
-        self.position, self.yaw = HOME
-        self.positions: list[Array] = [HOME[0]]
-        self.yaws: list[float] = [HOME[1]]
-        self.grips: list[float] = [-1.0]
-        self.phases: list[str] = ["start"]
-
-    def go(self, phase: str, position: Array, yaw: float, grip: float, speed: float) -> None:
-        """Along a straight line at a mean speed [m/s], at rest at both ends."""
-        seconds = max(float(np.linalg.norm(position - self.position)) / speed, abs(yaw - self.yaw) / 1.2, 0.1)
-        for s in ease(int(np.ceil(seconds / self.dt))):
-            self._add(phase, self.position + s * (position - self.position), self.yaw + s * (yaw - self.yaw), grip)
-        self.position, self.yaw = position, yaw
-
-    def wait(self, phase: str, grip: float, seconds: float) -> None:
-        for _ in range(round(seconds / self.dt)):
-            self._add(phase, self.position, self.yaw, grip)
-
-    def _add(self, phase: str, position: Array, yaw: float, grip: float) -> None:
-        self.positions.append(position)
-        self.yaws.append(yaw)
-        self.grips.append(grip)
-        self.phases.append(phase)
-
-    @property
-    def poses(self) -> Array:
-        """Of the grasp point in the robot's base frame, shape (T, 4, 4)."""
-        return pointing_down(np.array(self.positions), np.array(self.yaws))
-
-
 @dataclass(frozen=True)
 class _Planner:
     """Draws episodes: what stands where, and how the scripted policy moves."""
@@ -422,7 +388,7 @@ class _Planner:
         xy = np.array([rng.uniform(*OBJECT_X), rng.uniform(*OBJECT_Y)])
         return _standing(name, OBJECTS[name], xy, _comfortable_yaw(xy) + rng.uniform(-0.1, 0.1))
 
-    def _pick_route(self, target: Standing) -> _Route:
+    def _pick_route(self, target: Standing) -> Route:
         xy, yaw = np.array(target.pose.position[:2]), _comfortable_yaw(np.array(target.pose.position[:2]))
         grasp_z = TABLE_TOP + target.height - BELOW_TOP
         # The held object clears the tallest neighbour by 45 mm; it is set down on the bin's floor, or dropped on it
@@ -430,7 +396,7 @@ class _Planner:
         carry_z = TABLE_TOP + 0.165 + target.height - BELOW_TOP
         place_z = TABLE_TOP + max(BIN_FLOOR + 0.006 + target.height - BELOW_TOP, BIN_RIM + 0.035)
         bin_yaw = _comfortable_yaw(BIN_CENTRE)
-        route = _Route(self.dt)
+        route = Route(*HOME, self.dt)
         route.go("transit", np.array([*xy, grasp_z + 0.10]), yaw, -1.0, 0.25)
         route.go("descend", np.array([*xy, grasp_z]), yaw, -1.0, 0.12)
         route.wait("close", 1.0, 0.7)
@@ -444,7 +410,7 @@ class _Planner:
 
     def _press_route(
         self, target: Standing, neighbours: tuple[Standing, ...], rng: np.random.Generator
-    ) -> tuple[_Route, Array | None]:
+    ) -> tuple[Route, Array | None]:
         """Down onto a neighbour with one open finger, 15 mm too deep, with nothing else in the way."""
         for _ in range(20):
             hit = neighbours[rng.integers(len(neighbours))]
@@ -452,7 +418,7 @@ class _Planner:
             yaw = _comfortable_yaw(xy) + rng.uniform(-0.4, 0.4)
             finger = rng.choice([-0.077, 0.077]) * np.array([-np.sin(yaw), np.cos(yaw)])
             touch_z = TABLE_TOP + hit.height + (GRASP_IN_HAND + 0.152)
-            route = _Route(self.dt)
+            route = Route(*HOME, self.dt)
             route.go("transit", np.array([*(xy - finger), touch_z + 0.09]), yaw, -1.0, 0.25)
             route.go("collide", np.array([*(xy - finger), touch_z - 0.015]), yaw, -1.0, 0.08)
             route.wait("collide", -1.0, 0.8)
@@ -463,10 +429,13 @@ class _Planner:
             rest = [
                 (s.pose, (OBJECTS | NEIGHBOURS)[s.name]) for s in (target, *neighbours) if s is not hit
             ] + _bin_solids()
-            clear = _least(rest, self.surface.along(path, FINGERS + BEHIND_FINGERS)) > 0.03
-            if clear and _least([(hit.pose, NEIGHBOURS[hit.name])], self.surface.along(path, BEHIND_FINGERS)) > 0.03:
+            clear = least_distance(rest, self.surface.along(path, FINGERS + BEHIND_FINGERS)) > 0.03
+            if (
+                clear
+                and least_distance([(hit.pose, NEIGHBOURS[hit.name])], self.surface.along(path, BEHIND_FINGERS)) > 0.03
+            ):
                 return route, q
-        return _Route(self.dt), None
+        return Route(*HOME, self.dt), None
 
     def _sweep(self, start: Array, end: Array) -> Array:
         """Straight to a configuration in joint space, then staying there, shape (T, 7)."""
@@ -474,12 +443,12 @@ class _Planner:
         progress = np.concatenate([[0.0], ease(steps), np.ones(round(0.8 / self.dt))])
         return start + progress[:, None] * (end - start)
 
-    def _joints(self, route: _Route) -> Array | None:
+    def _joints(self, route: Route) -> Array | None:
         """The route in joint space, shape (T, 7), or None where the arm does not reach along all of it."""
         q, error = self.arm.solve(route.poses, POSTURE)
         return q if error.max() < 1e-3 else None
 
-    def _neighbours(self, target: Standing, route: _Route, q: Array, rng: np.random.Generator) -> tuple[Standing, ...]:
+    def _neighbours(self, target: Standing, route: Route, q: Array, rng: np.random.Generator) -> tuple[Standing, ...]:
         """Up to three, the gap away from the open fingers on their way to the object, clear of the rest of the arm."""
         near = [p in ("transit", "descend", "close", "lift") for p in route.phases]
         fingers = self.surface.along(self.whole_arm(q[near])[::4], FINGERS)
@@ -496,7 +465,7 @@ class _Planner:
                     continue
                 if min(np.linalg.norm(xy - np.array(pose.position[:2])) for pose, _ in taken) < 0.09:
                     continue
-                if self.gap[0] < _least(solid, fingers) < self.gap[1] and _least(solid, others) > max(
+                if self.gap[0] < least_distance(solid, fingers) < self.gap[1] and least_distance(solid, others) > max(
                     self.gap[0], 0.045
                 ):
                     chosen.append(candidate)
@@ -505,37 +474,17 @@ class _Planner:
         return tuple(chosen)
 
 
-def _least(solids: list[tuple[simulo.Pose, Box | Cylinder | Capsule]], points: Array) -> float:
-    """The smallest distance [m] of points from solids, infinite where they are not within 0.2 m of each other."""
-    least = np.inf
-    for pose, shape in solids:
-        near = points[(np.abs(points - np.array(pose.position)) < 0.2).all(axis=1)]
-        least = min(least, float(distance_to(shape, pose, near).min(initial=np.inf)))
-    return least
-
-
 def _comfortable_yaw(xy: Array) -> float:
     """Yaw of the hand at a place, with every joint of the arm away from its limits."""
     return float(np.deg2rad(np.interp(xy[1], [-0.37, -0.27, -0.17, -0.07, -0.02], [75.0, 98.0, 118.0, 132.0, 135.0])))
 
 
 def _standing(name: str, shape: Box | Cylinder | Capsule, xy: Array, yaw: float) -> Standing:
-    height = _extent(shape)[2]
+    height = extent(shape)[2]
     pose = simulo.Pose(
         (float(xy[0]), float(xy[1]), TABLE_TOP + height / 2), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
     )
     return Standing(name, pose, height)
-
-
-def _extent(shape: Box | Cylinder | Capsule) -> tuple[float, float, float]:
-    """Full edges of a shape's own bounding box [m]."""
-    match shape:
-        case Box(size):
-            return size
-        case Cylinder(radius, height):
-            return 2.0 * radius, 2.0 * radius, height
-        case Capsule(radius, length):
-            return 2.0 * radius, 2.0 * radius, length + 2.0 * radius
 
 
 def _pose(row: Tensor) -> simulo.Pose:
@@ -558,5 +507,5 @@ def _bin_parts() -> list[tuple[str, tuple[float, float, float], Array]]:
     ]
 
 
-def _bin_solids() -> list[tuple[simulo.Pose, Box | Cylinder | Capsule]]:
+def _bin_solids() -> list[Solid]:
     return [(simulo.Pose(tuple(centre)), Box(size)) for _, size, centre in _bin_parts()]

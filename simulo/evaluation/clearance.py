@@ -14,6 +14,7 @@ from simulo.pose import Pose
 from simulo.props import Box, Capsule, Cylinder, Hull, Shape, Sphere
 
 Array = NDArray[np.float64]
+Solid = tuple[Pose, Shape]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,31 @@ def distance_to(shape: Shape, pose: Pose, points: ArrayLike) -> Array:
             return _outside(np.stack([radial, np.abs(local[:, 2]) - 0.5 * height], axis=1))
         case Hull():
             raise ValueError("the distance to a hull has no closed form; give a box, cylinder, capsule or sphere")
+
+
+def least_distance(solids: Sequence[Solid], points: Array) -> float:
+    """The smallest distance [m] of points, shape (K, 3), from solids. Points over 0.2 m from a solid along
+    an axis are dismissed unmeasured, and the answer is infinite when all are."""
+    least = np.inf
+    for pose, shape in solids:
+        near = points[(np.abs(points - np.array(pose.position)) < 0.2).all(axis=1)]
+        least = min(least, float(distance_to(shape, pose, near).min(initial=np.inf)))
+    return least
+
+
+def extent(shape: Shape) -> tuple[float, float, float]:
+    """Full edges of a shape's own bounding box [m]."""
+    match shape:
+        case Box(size):
+            return size
+        case Sphere(radius):
+            return 2.0 * radius, 2.0 * radius, 2.0 * radius
+        case Cylinder(radius, height):
+            return 2.0 * radius, 2.0 * radius, height
+        case Capsule(radius, length):
+            return 2.0 * radius, 2.0 * radius, length + 2.0 * radius
+        case Hull(vertices):
+            return tuple(float(edge) for edge in np.ptp(vertices, axis=0))  # type: ignore[return-value]
 
 
 def _outside(excess: Array) -> Array:

@@ -89,7 +89,7 @@ class JudgePanel:
         return "; ".join(f"{judge}: {gate.describe(env_id)}" for judge, gate in self.gates.items())
 
     def parties(self, judge: JudgeName, verdict: Verdict, env: int) -> tuple[tuple[str, str], NDArray[np.float64]]:
-        """Names of the two parties of a refusal, the robot's first, and the cell's centre [m], shape (3,), nan for none.
+        """The two parties of a refusal, the robot's first, and the centre of the cell [m], shape (3,), nan for none.
 
         Every cell is `MAP_PARTY` and whatever the hand holds is `HELD`: a pair is not a place.
         """

@@ -73,7 +73,8 @@ def _settings(result: StopCount) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
     return (
         f"{o.episodes} episodes, seed {o.seed}, a share of {o.hazards:g} made to collide, neighbours {o.neighbours}, "
-        f"margin {1000 * o.margin:g} mm; largest distance of a link from its command {first['max_tracking_error_mm']:.0f} mm. "
+        f"margin {1000 * o.margin:g} mm; links at most {first['max_tracking_error_mm']:.0f} mm from "
+        f"where they were commanded. "
         f"{html.escape(versions)}"
     )
 
@@ -251,6 +252,6 @@ _GLOSSARY = """<p>A <b>stop event</b> is a maximal run of steps that a gate refu
 the real surfaces of that pair come within 1 mm in it, or touch within half a second; <b>within resolution</b> when they
 do not, but the link's own triangles are within the margin of the same map cells, so that any finger model would have
 stopped; <b>false</b> otherwise. A <b>real contact</b> is one that the physics engine found, that nobody allowed, and
-where the real surfaces are within 1 mm. It is <b>missed</b> when no stop on that link was open then, or had begun in the
+where the real surfaces are within 1 mm. It is <b>missed</b> when no stop on that link was open then or had begun in the
 second before. The swept model's one finger stands for both. Here the gates only watched: nothing they said changed the
 motion. Success comes from a second run, without hazards, in which a stop ends the episode.</p>"""

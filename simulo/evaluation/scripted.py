@@ -117,6 +117,43 @@ def ease(steps: int) -> Array:
     return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
 
 
+class Route:
+    """Waypoints of a hand that points down, taken to one pose, gripper command and phase per step of `dt` [s].
+
+    It begins open at a position [m] and a yaw [rad] in the robot's base frame.
+    """
+
+    def __init__(self, position: Array, yaw: float, dt: float):
+        self.dt = dt
+        self.position, self.yaw = position, yaw
+        self.positions: list[Array] = [position]
+        self.yaws: list[float] = [yaw]
+        self.grips: list[float] = [-1.0]
+        self.phases: list[str] = ["start"]
+
+    def go(self, phase: str, position: Array, yaw: float, grip: float, speed: float) -> None:
+        """Along a straight line at a mean speed [m/s], at rest at both ends."""
+        seconds = max(float(np.linalg.norm(position - self.position)) / speed, abs(yaw - self.yaw) / 1.2, 0.1)
+        for s in ease(int(np.ceil(seconds / self.dt))):
+            self._add(phase, self.position + s * (position - self.position), self.yaw + s * (yaw - self.yaw), grip)
+        self.position, self.yaw = position, yaw
+
+    def wait(self, phase: str, grip: float, seconds: float) -> None:
+        for _ in range(round(seconds / self.dt)):
+            self._add(phase, self.position, self.yaw, grip)
+
+    def _add(self, phase: str, position: Array, yaw: float, grip: float) -> None:
+        self.positions.append(position)
+        self.yaws.append(yaw)
+        self.grips.append(grip)
+        self.phases.append(phase)
+
+    @property
+    def poses(self) -> Array:
+        """Of the grasp point in the robot's base frame, shape (T, 4, 4)."""
+        return pointing_down(np.array(self.positions), np.array(self.yaws))
+
+
 @runtime_checkable
 class TakesDeclarations(Protocol):
     """A gate that wants to know what a hand is about to touch, holds and sets down, as `simulo.CollisionGate` does."""
