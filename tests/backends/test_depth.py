@@ -74,8 +74,8 @@ def test_images_are_the_engines_own_rays(env, name):
         truth, image = engine_depth(env, camera, env_id), images[env_id].numpy()
         # A ray that grazes an edge may fall on either side of it in single precision.
         both = np.isfinite(truth) & np.isfinite(image)
-        assert (np.isfinite(truth) != np.isfinite(image)).mean() < 5e-4
-        assert (np.abs(truth[both] - image[both]) > 1e-4).mean() < 5e-4
+        assert (np.isfinite(truth) != np.isfinite(image)).mean() < 2e-3
+        assert (np.abs(truth[both] - image[both]) > 1e-4).mean() < 2e-3
         assert both.mean() > 0.2
 
 

@@ -76,9 +76,10 @@ class MujocoArticulation:
             if data.ncon == 0:
                 continue
             rows = read_contacts(self._worlds.model, data)
+            bodies = self._worlds.model.geom_bodyid[rows.geoms]
             for side, sign in ((0, 1.0), (1, -1.0)):  # a normal points from the first body to the second
-                link = self._link_of_body[rows.bodies[:, side]]
-                touching = (rows.bodies[:, 1 - side] == body) & (link >= 0)
+                link = self._link_of_body[bodies[:, side]]
+                touching = (bodies[:, 1 - side] == body) & (link >= 0)
                 np.add.at(pressure[env], link[touching], rows.normal_force[touching])
                 pushes = sign * rows.normal_force[touching, None] * rows.normal[touching]
                 np.add.at(force[env], link[touching], pushes)

@@ -68,7 +68,7 @@ class MujocoBackend:
     def contacts(self) -> Contacts:
         if not self._contacts_logged:
             raise BackendError("the last step recorded no contacts; set backend.watch_contacts = True before stepping")
-        return collect(self._worlds.contact_logs, self.body_names)
+        return collect(self._worlds.contact_logs, self.model.geom_bodyid, self.body_names)
 
     def close(self) -> None:
         self._worlds.close()

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from simulo.backends.base import Contacts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ContactRows:
-    """Contacts of one physics step. bodies: ids, shape (K, 2). normal: from the first body to the second."""
+    """Contacts of one physics step. geoms: ids, shape (K, 2). normal: from the first to the second, shape (K, 3)."""
 
-    bodies: NDArray[np.int32]
+    geoms: NDArray[np.int32]
     distance: NDArray[np.float64]
     position: NDArray[np.float64]
     normal: NDArray[np.float64]
@@ -24,16 +24,14 @@ class ContactRows:
 
 
 def read_contacts(model: mujoco.MjModel, data: mujoco.MjData) -> ContactRows:
-    """Copy the contacts that the engine found at its last step."""
+    """Copy the contacts that the engine found at its last step: its own arrays are overwritten by the next."""
     contact = data.contact
-    count = data.ncon
-    address = np.array(contact.efc_address, dtype=np.int64).reshape(count)
     return ContactRows(
-        bodies=model.geom_bodyid[np.array(contact.geom).reshape(count, 2)],
-        distance=np.array(contact.dist).reshape(count),
-        position=np.array(contact.pos).reshape(count, 3),
-        normal=np.array(contact.frame).reshape(count, 9)[:, :3],
-        normal_force=_normal_force(model, data, address, np.array(contact.dim).reshape(count)),
+        geoms=contact.geom.copy(),
+        distance=contact.dist.copy(),
+        position=contact.pos.copy(),
+        normal=contact.frame[:, :3].copy(),
+        normal_force=_normal_force(model, data, contact.efc_address, contact.dim),
     )
 
 
@@ -69,15 +67,15 @@ class ContactLog:
         return self._rows
 
 
-def collect(logs: Sequence[ContactLog], body_names: tuple[str, ...]) -> Contacts:
-    """One structure of arrays of what the environments logged."""
+def collect(logs: Sequence[ContactLog], geom_bodies: NDArray[np.int32], body_names: tuple[str, ...]) -> Contacts:
+    """One structure of arrays of what the environments logged. geom_bodies: body per geom."""
     entries = [(env, substep, rows) for env, log in enumerate(logs) for substep, rows in log.rows]
     if not entries:
         none, points = np.zeros(0), np.zeros((0, 3))
         ids = np.zeros(0, dtype=np.int32)
         return Contacts(body_names, ids, ids, ids, ids, none, points, points, none)
     counts = [len(rows.distance) for _, _, rows in entries]
-    bodies = np.concatenate([rows.bodies for _, _, rows in entries]).astype(np.int32)
+    bodies = geom_bodies[np.concatenate([rows.geoms for _, _, rows in entries])].astype(np.int32)
     return Contacts(
         body_names=body_names,
         env=np.repeat(np.array([env for env, _, _ in entries], dtype=np.int32), counts),

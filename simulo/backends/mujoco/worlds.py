@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import mujoco
 import numpy as np
@@ -47,12 +47,12 @@ class Worlds:
         self.lead = np.zeros((count, model.nu))
         self.ramping = False
         self.contact_logs = [ContactLog(model) for _ in range(count)]
+        clamped = model.actuator_ctrllimited.astype(bool)[:, None]
+        self._control_limits = np.where(clamped, model.actuator_ctrlrange, [-np.inf, np.inf]).T
         self._views = [(d.ctrl, d.qpos, d.qvel) for d in self.data]
         self._warnings = [d.warning.number for d in self.data]  # live counts, which a reset clears
-        self._threads = min(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, count
-        )
-        self._pool = ThreadPoolExecutor(self._threads - 1, "simulo-mujoco") if self._threads > 1 else _NoPool()
+        self._threads = min(_cores(), count)
+        self._pool = ThreadPoolExecutor(max(1, self._threads - 1), "simulo-mujoco")  # starts threads when first used
 
     def step(self, physics_steps: int, log_contacts: bool) -> NDArray[np.bool_]:
         """Advance every environment. Returns where the engine warned that the world is no longer sound, shape (N,)."""
@@ -60,10 +60,10 @@ class Worlds:
 
         def advance(env: int) -> None:
             data = self.data[env]
+            self._views[env][0][:] = self.ctrl[env]
             if log_contacts or self.ramping:
                 self._step_singly(env, physics_steps, log_contacts)
             else:
-                self._views[env][0][:] = self.ctrl[env]
                 mujoco.mj_step(self.model, data, physics_steps)
             failed[env] = self._warnings[env][_FATAL].any()
             mujoco.mj_kinematics(self.model, data)
@@ -87,37 +87,40 @@ class Worlds:
             self._gather(env)
 
     def for_each(self, envs: Sequence[int], work: Callable[[int], None]) -> None:
-        """Run `work` for each environment, spread over the threads in equal blocks. Errors come back to the caller."""
-        blocks = [block for block in np.array_split(np.asarray(envs, dtype=np.int64), self._threads) if len(block)]
+        """Run `work` for each environment on all threads, this one too. Errors come back to the caller.
 
-        def run(block: NDArray[np.int64]) -> None:
-            for env in block.tolist():
+        The threads draw from one iterator (whose `next` is atomic), so that one which is done early takes over more.
+        """
+        waiting = iter(envs)
+
+        def drain() -> None:
+            for env in waiting:
                 work(env)
 
-        pending = [self._pool.submit(run, block) for block in blocks[1:]]
+        helpers = [self._pool.submit(drain) for _ in range(min(self._threads, len(envs)) - 1)]
         try:
-            if blocks:
-                run(blocks[0])
+            drain()
         finally:
-            for future in pending:
-                future.exception()  # wait: no thread may touch a world after this returns
-        for future in pending:
-            future.result()
+            wait(helpers)  # no thread may touch a world after this returns
+        for helper in helpers:
+            helper.result()
 
     def close(self) -> None:
         self._pool.shutdown()
 
     def _step_singly(self, env: int, physics_steps: int, log_contacts: bool) -> None:
         model, data, log = self.model, self.data[env], self.contact_logs[env]
-        control = self._views[env][0]
-        low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-np.inf, np.inf]).T
         log.clear()
         for substep in range(physics_steps):
-            elapsed = (substep + 1) * model.opt.timestep
-            control[:] = np.clip(self.ctrl[env] + elapsed * self.ramp[env], low, high) + self.lead[env]
+            if self.ramping:
+                self._set_moving_controls(env, (substep + 1) * model.opt.timestep)
             mujoco.mj_step(model, data)
             if log_contacts:
                 log.record(data, substep)
+
+    def _set_moving_controls(self, env: int, elapsed: float) -> None:
+        low, high = self._control_limits
+        self._views[env][0][:] = np.clip(self.ctrl[env] + elapsed * self.ramp[env], low, high) + self.lead[env]
 
     def _gather(self, env: int) -> None:
         _, qpos, qvel = self._views[env]
@@ -125,10 +128,6 @@ class Worlds:
         self.qvel[env] = qvel
 
 
-class _NoPool:
-    """A pool for one thread: the caller does all the work."""
-
-    def submit(self, *_: object):
-        raise AssertionError("one thread makes one block, which the caller runs")
-
-    def shutdown(self) -> None: ...
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
