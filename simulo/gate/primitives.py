@@ -114,7 +114,7 @@ def as_convex(shape: Shape) -> ConvexShape:
 
 def lies_within(shape: ConvexShape, pose: Tensor, container: ConvexShape) -> Tensor:
     """Whether a shape at pose (M, 7), float64, in the container's frame lies in its box; bool, shape (M,)."""
-    points = torch.as_tensor(shape.vertices)
+    points = torch.tensor(shape.vertices.tolist(), dtype=torch.float64)
     unit = torch.tensor([1.0, 0.0, 0.0, 0.0], dtype=torch.float64).expand(len(points), 4)
     at = torch.cat([points, unit], dim=-1).expand(len(pose), -1, 7)
     placed = compose(pose[:, None].expand_as(at), at)[..., :3]

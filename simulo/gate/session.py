@@ -137,7 +137,8 @@ class Session:
         self_margin, world_margin = self.settings.margins
         kind = self.world.kind if world else "skipped"
         motion = "the motion between configurations is not checked"
-        return Checked(kind, "all" if links is None else links, self_margin, world_margin, motion)
+        asked = "all" if links is None else links
+        return Checked(kind, asked, self_margin, world_margin, motion, self.checker.parties.first_primitive)
 
     def _name_of(self, code: int, env: int) -> str:
         """A party's name; of a cell, where it is."""

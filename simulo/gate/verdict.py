@@ -24,6 +24,7 @@ class Checked:
     """What a verdict vouches for. world: "voxels", "primitives", "none" or "skipped". links: "all" or a hand.
 
     self_margin, world_margin [m]. motion: how much of the motion between configurations was looked at.
+    robot_codes: party codes below it are links and payloads, which are held apart by the self margin.
     """
 
     world: str
@@ -31,6 +32,11 @@ class Checked:
     self_margin: float
     world_margin: float
     motion: str
+    robot_codes: int
+
+    def margin(self, party: int) -> float:
+        """The margin [m] that was kept to a party."""
+        return self.self_margin if 0 <= party < self.robot_codes else self.world_margin
 
     def __str__(self) -> str:
         outside = {"none": "not the world (world='none')", "skipped": "not the world (world=False)"}
@@ -128,7 +134,7 @@ class Verdict:
             return f"{where}: refused ({self.kind_name(i)}): {ADVICE[kind]}"
         a, b = self.parties(i)
         relation = _relation(float(self.distance[i]), bool(self.bound[i]))
-        margin = 1000 * (self.checked.self_margin if kind == Kind.SELF else self.checked.world_margin)
+        margin = 1000 * self.checked.margin(int(self.party_b[i]))
         return f"{where}: refused ({self.kind_name(i)}): {a} {relation} {b}; the margin is {margin:.1f} mm{swept}"
 
 
