@@ -48,7 +48,7 @@ def build_support_table(vertices: NDArray[np.float32]) -> SupportTable:
 @lru_cache(maxsize=256)  # every gate and self-filter of a robot asks for the same hulls
 def _table_of(vertices: bytes) -> SupportTable:
     exact = np.frombuffer(vertices, np.float32).reshape(-1, 3).astype(np.float64)
-    # What wins nowhere in a coarse cell wins nowhere in its children, so the whole hull is compared in a few cells only.
+    # What wins nowhere in a coarse cell wins nowhere in its parts: the whole hull is compared in a few cells only.
     coarse, squares = _cube_map(_COARSE_CELLS), _cube_map(FACE_CELLS)
     everything = np.broadcast_to(np.arange(len(exact)), (len(coarse), len(exact)))
     face, u, v, _ = squares.T
