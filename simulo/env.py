@@ -64,8 +64,10 @@ class Gate(Protocol):
 class _OpenGate:
     """No gate: everything passes."""
 
-    def bind(self, env: LearningEnv) -> None:
-        self._decision = GateDecision((), torch.zeros(env.num_envs, dtype=torch.bool, device=env.device))
+    def __init__(self, num_envs: int, device: torch.device):
+        self._decision = GateDecision((), torch.zeros(num_envs, dtype=torch.bool, device=device))
+
+    def bind(self, env: LearningEnv) -> None: ...
 
     def filter(self, env: LearningEnv) -> GateDecision:
         return self._decision
@@ -111,7 +113,7 @@ class LearningEnv:
         options = BackendOptions(num_envs, physics_dt, physics_steps_per_action, self.device)
         self.backend = build_backend(backend, self.scene, options)
         self.scene.close()
-        self.gate: Gate = _OpenGate() if gate is None else gate
+        self.gate: Gate = _OpenGate(num_envs, self.device) if gate is None else gate
         self.episode_steps = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self.step_count = 0
         self._gated = gate is not None
@@ -243,7 +245,6 @@ class LearningEnv:
         self.gate.reset(env_ids)
         self.task.reset_idx(env_ids)
         self.episode_steps[env_ids] = 0
-        self.backend.settle(env_ids)
         self.gate.check_reset(self, env_ids)
 
     def _observations(self) -> Tensor:

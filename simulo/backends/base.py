@@ -77,10 +77,6 @@ class Backend(Protocol):
         """Forget everything of the last episode (velocities, solver memory, targets) in these environments."""
         ...
 
-    def settle(self, env_ids: Tensor) -> None:
-        """Bring what is derived from the state (poses, contacts) up to date after the state was written."""
-        ...
-
     def contacts(self) -> Contacts:
         """Contacts of the last `step`. Raises BackendError unless `watch_contacts` was set before it."""
         ...

@@ -50,6 +50,12 @@ def test_b05_resetting_one_gripper_drops_one_block(holding):
     assert torch.equal(task.robot.joint_position_targets[[0, 1, 3]], targets[[0, 1, 3]])
 
 
+def test_nothing_is_held_after_a_reset_until_physics_has_run(holding):
+    holding.reset(env_ids=[1])
+    held = holding.task.gripper.held(holding.task.block)
+    assert held.tolist() == [True, False, True, True]
+
+
 def test_closing_on_air_is_closed_but_not_held():
     env = simulo.LearningEnv(GraspTask(), num_envs=1)
     env.reset(seed=0)

@@ -49,7 +49,6 @@ def env() -> simulo.LearningEnv:
     rng = np.random.default_rng(0)
     limits = made.task.robot.joint_limits[:16].numpy()
     made.task.robot.set_joint_positions(torch.tensor(rng.uniform(limits[:, 0], limits[:, 1], (3, 16))))
-    made.backend.settle(torch.arange(3))
     return made
 
 
@@ -84,10 +83,8 @@ def test_every_shape_was_hit(env):
     for name, prop in env.task.props.items():
         seen = env.task.above.depth([0])[0]
         prop.park([0])
-        env.backend.settle(torch.tensor([0]))
         without = env.task.above.depth([0])[0]
         prop.reset([0])
-        env.backend.settle(torch.tensor([0]))
         assert (without - seen > 0.01).sum() > 10, name
         assert (without >= seen - 1e-6).all(), name
 
@@ -133,7 +130,6 @@ def test_depth_is_along_the_optical_axis():
     assert image[30, 40] == pytest.approx(0.9)
     assert torch.allclose(image[0], torch.tensor(2.0))  # a wall square to the axis is one depth, corners too
     env.task.wall.park()
-    env.backend.settle(torch.tensor([0]))
     assert torch.isinf(env.task.camera.depth()[0, 0]).all()
 
 

@@ -87,7 +87,6 @@ def test_link_poses_are_the_packaged_models_moved_by_the_base():
     robot = env.task.robot
     q = within_limits(np.random.default_rng(0), robot, 3)
     robot.set_joint_positions(q)
-    env.backend.settle(torch.arange(3))
     model = packaged_model()
     data = mujoco.MjData(model)
     poses = robot.state.link_poses.numpy()
@@ -256,6 +255,24 @@ def test_a_fixed_prop_has_a_place_per_environment():
     pose, present = env.scene.primitives()[1].pose, env.scene.primitives()[1].present
     assert torch.equal(pose, env.task.box.state.pose)
     assert present.all()
+
+
+def test_reading_what_was_written_needs_no_step_and_changes_no_motion():
+    read, unread = (simulo.LearningEnv(GraspTask(), num_envs=1) for _ in range(2))
+    for env in (read, unread):
+        env.reset(seed=0)
+        run(env, 30, 1.0)
+        env.task.robot.set_joint_positions(env.task.ready)
+        if env is read:
+            poses = env.task.robot.state.link_poses
+            env.task.robot.contact_forces("Block")
+            env.backend.data[0].ncon  # noqa: B018
+        run(env, 30, 1.0)
+    fresh = simulo.LearningEnv(GraspTask(), num_envs=1)
+    fresh.reset(seed=0)
+    assert torch.equal(poses, fresh.task.robot.state.link_poses)
+    assert torch.equal(read.task.robot.state.joint_positions, unread.task.robot.state.joint_positions)
+    assert torch.equal(read.task.block.state.pose, unread.task.block.state.pose)
 
 
 def test_a_parked_prop_is_gone_until_it_is_placed_again():

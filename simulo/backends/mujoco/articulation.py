@@ -59,6 +59,7 @@ class MujocoArticulation:
         return torch.from_numpy(self._worlds.qvel[:, self._map.dof].astype(np.float32))
 
     def link_poses(self) -> Tensor:
+        self._worlds.refresh()
         bodies = self._map.link_bodies
         poses = np.empty((self.num_envs, len(bodies), 7), dtype=np.float32)
         for row, data in zip(poses, self._worlds.data, strict=True):
@@ -69,6 +70,7 @@ class MujocoArticulation:
     def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]:
         if prop not in self._prop_bodies:
             raise BackendError(f"the scene has no prop {prop!r}; it has {sorted(self._prop_bodies)}")
+        self._worlds.refresh()
         body, links = self._prop_bodies[prop], len(self._map.link_bodies)
         pressure = np.zeros((self.num_envs, links), dtype=np.float32)
         force = np.zeros((self.num_envs, links, 3), dtype=np.float32)
@@ -108,6 +110,7 @@ class MujocoArticulation:
 
     def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None:
         worlds = self._worlds
+        worlds.stale.update(env_ids.tolist())
         for row, env in enumerate(env_ids.tolist()):
             data = worlds.data[env]
             data.qpos[self._map.qpos] = worlds.qpos[env, self._map.qpos] = positions[row].numpy()

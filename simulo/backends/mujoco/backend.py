@@ -50,7 +50,8 @@ class MujocoBackend:
 
     @property
     def data(self):
-        """MuJoCo's MjData of each environment."""
+        """MuJoCo's MjData of each environment, up to date. What is written to one is simulo's to overwrite."""
+        self._worlds.refresh()
         return self._worlds.data
 
     def step(self, physics_steps: int) -> Tensor:
@@ -61,9 +62,6 @@ class MujocoBackend:
 
     def reset(self, env_ids: Tensor) -> None:
         self._worlds.reset(env_ids.tolist())
-
-    def settle(self, env_ids: Tensor) -> None:
-        self._worlds.settle(env_ids.tolist())
 
     def contacts(self) -> Contacts:
         if not self._contacts_logged:
@@ -86,6 +84,4 @@ class MujocoBackend:
             caster = RayCaster(self._worlds)
             for camera in scene.cameras.values():
                 camera.attach(caster)
-        everywhere = torch.arange(self.num_envs)
         scene.reset()
-        self.settle(everywhere)

@@ -102,6 +102,7 @@ class RayCaster:
         if camera.name not in self._rays:
             self._rays[camera.name] = wp.array(camera.rays.reshape(-1, 3), dtype=wp.vec3, device="cpu")
         rays = self._rays[camera.name]
+        self._worlds.refresh()
         depth = np.empty((len(ids), len(rays)), dtype=np.float32)
         eye = np.array(camera.pose.position)
         x, y, z, w = wxyz_to_xyzw(np.array(camera.pose.orientation_wxyz)).tolist()

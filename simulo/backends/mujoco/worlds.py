@@ -33,7 +33,8 @@ class Worlds:
 
     qpos (N, nq), qvel (N, nv): the present state. ctrl (N, nu): read at the next step. ramp, lead (N, nu): per
     actuator, how fast its control moves while a step lasts [1/s], and what is added after its clamp; zero for position
-    targets. An environment's outcome depends on nothing but its own rows, whichever thread steps it.
+    targets. stale: environments whose state was written, and whose poses and contacts are therefore those of before.
+    An environment's outcome depends on nothing but its own rows, whichever thread steps it.
     """
 
     def __init__(self, model: mujoco.MjModel, count: int):
@@ -46,6 +47,7 @@ class Worlds:
         self.ramp = np.zeros((count, model.nu))
         self.lead = np.zeros((count, model.nu))
         self.ramping = False
+        self.stale: set[int] = set()
         self.contact_logs = [ContactLog(model) for _ in range(count)]
         clamped = model.actuator_ctrllimited.astype(bool)[:, None]
         self._control_limits = np.where(clamped, model.actuator_ctrlrange, [-np.inf, np.inf]).T
@@ -70,6 +72,7 @@ class Worlds:
             self._gather(env)
 
         self.for_each(range(self.count), advance)
+        self.stale.clear()
         return failed
 
     def reset(self, envs: Sequence[int]) -> None:
@@ -79,12 +82,17 @@ class Worlds:
             self.ctrl[env] = self.ramp[env] = self.lead[env] = 0.0
             self.contact_logs[env].clear()
             self._gather(env)
+            self.stale.add(env)
 
-    def settle(self, envs: Sequence[int]) -> None:
-        """Poses and contacts of a state that was written."""
-        for env in envs:
+    def refresh(self) -> None:
+        """Bring poses and contacts up to date where the state was written since the last step.
+
+        Their forces are zero: they are known once physics has run.
+        """
+        for env in self.stale:
             mujoco.mj_fwdPosition(self.model, self.data[env])
-            self._gather(env)
+            self.data[env].efc_force[:] = 0.0
+        self.stale.clear()
 
     def for_each(self, envs: Sequence[int], work: Callable[[int], None]) -> None:
         """Run `work` for each environment on all threads, this one too. Errors come back to the caller.
