@@ -182,13 +182,14 @@ class ShadowRun:
         """Per environment, the deepest contact of each pair that has a robot link or the held object in it, as
         (step, a, b, distance, position, allowed)."""
         found = self.env.backend.contacts()
-        names = np.array(found.body_names)
+        names = found.body_names
+        ours = np.isin(names, self.robot.link_names)
+        held = np.array([names.index(grip.held) if grip.held else -1 for grip in self.panel.grips])[found.env]
+        relevant = ours[found.body_a] | ours[found.body_b] | (found.body_a == held) | (found.body_b == held)
         out: dict[int, dict[tuple[str, str], tuple]] = {}
-        relevant = np.flatnonzero(np.isin(found.env, running))
-        for k in relevant:
+        for k in np.flatnonzero(relevant & np.isin(found.env, running)):
             env = int(found.env[k])
-            held = self.panel.grips[env].held
-            pair = self._parties(str(names[found.body_a[k]]), str(names[found.body_b[k]]), held)
+            pair = self._parties(names[found.body_a[k]], names[found.body_b[k]], self.panel.grips[env].held)
             if pair is None:
                 continue
             distance = float(found.distance[k])

@@ -9,7 +9,6 @@ import trimesh
 from numpy.typing import NDArray
 
 from simulo.description import RobotDescription, load_description
-from simulo.evaluation.counting import HELD
 from simulo.evaluation.meshes import true_meshes
 from simulo.evaluation.pictures import Surface, View, box_triangles, placed, png, render
 from simulo.evaluation.records import EpisodeRecord, JudgeName, load_record
@@ -42,10 +41,18 @@ def picture_of_stop(result: StopCount, judge: JudgeName, number: int, step: int)
         place = np.eye(4)
         place[:3, 3] = centre
         solids.append(Surface(box_triangles(3 * [judge.cell], place), _CELL))
-    focus = poses[record.hand if stopped[0] == HELD else stopped[0]][:3, 3] + [0.0, 0.0, -0.06]
+    focus = _middle(description, poses, record.hand, stopped, judge.finger_model)
     eye = focus + np.array([0.42, -0.46, 0.20])
     view = View(look_at(eye, focus), np.deg2rad(38.0), 1000, 760)
     return png(_halved(render(solids, overlay, view)))
+
+
+def _middle(
+    description: RobotDescription, poses: dict[str, Array], hand: str, stopped: list[str], finger_model: str
+) -> Array:
+    """Middle of the stopped link [m], shape (3,); of two, the one that comes later in the robot's tree."""
+    link = max((link for link in stopped if link in description.links), key=description.links.index, default=hand)
+    return placed(checked_triangles(description, link, finger_model), poses[link]).reshape(-1, 3).mean(axis=0)
 
 
 def checked_triangles(description: RobotDescription, link: str, finger_model: str) -> Array:
