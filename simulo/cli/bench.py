@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from simulo.cli.output import JsonFile, figure, out, progress, quiet_warp, write_figures
+from simulo.cli.output import Device, JsonFile, figure, out, progress, quiet_warp, write_figures
 
 app = typer.Typer(help="Measure finger models and the gate.", no_args_is_help=True)
 
@@ -38,7 +38,7 @@ def gate(
     robot: RobotName = "openarm",
     envs: Annotated[int, typer.Option(min=1, help="Environments checked at once.")] = 16,
     horizon: Annotated[int, typer.Option(min=1, help="Rows of an action chunk.")] = 1,
-    device: Annotated[str, typer.Option(help="cpu, or cuda:0 and so on.")] = "cpu",
+    device: Device = "cpu",
     steps: Annotated[int, typer.Option(min=1, help="Policy steps that are timed.")] = 400,
     json: JsonFile = None,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,14 @@ def write_figures(data: Any, file: Path | None) -> None:
     if file is not None:
         write_json(file, data)
 
+
+def _known_device(name: str) -> str:
+    if not re.fullmatch(r"cpu|auto|cuda:\d+", name):
+        raise typer.BadParameter(f"{name!r} is not cpu, auto or cuda:0 and so on")
+    return name
+
+
+Device = Annotated[str, typer.Option(callback=_known_device, help="cpu, cuda:0 and so on, or auto.")]
 
 PREPARING = "preparing; collision kernels are compiled once, in a minute or so"
 
