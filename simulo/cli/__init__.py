@@ -10,7 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
-from simulo.cli import bench, lower, robots, run
+from simulo.cli import bench, lower, robots, run, stop_count
 from simulo.cli.output import err
 from simulo.errors import SimuloError
 
@@ -34,7 +34,9 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
     pass
 
 
+app.command()(stop_count.demo)
 app.command()(run.run)
+bench.app.command()(stop_count.stop_count)
 app.add_typer(bench.app, name="bench")
 app.command()(lower.lower)
 app.command()(robots.check)
