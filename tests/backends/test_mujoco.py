@@ -16,6 +16,12 @@ from simulo.pose import wxyz_to_matrix
 from tests.sdk.grasping import GraspTask, run
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Where MuJoCo may write the log of what these tests provoke."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Stand(simulo.Task):
     """OpenArm alone; actions are the targets of all its actuated joints."""
 
@@ -364,8 +370,7 @@ def test_a_gpu_is_refused_by_name_even_where_there_is_one(monkeypatch):
         MujocoBackend(Scene(), BackendOptions(1, 0.002, 1, torch.device("cuda:0")))
 
 
-def test_building_leaves_no_log_file_and_no_warning(tmp_path, monkeypatch, recwarn):
-    monkeypatch.chdir(tmp_path)
+def test_building_leaves_no_log_file_and_no_warning(tmp_path, recwarn):
     simulo.LearningEnv(Stand(), physics_dt=0.001)
     assert os.listdir(tmp_path) == []
     assert [str(w.message) for w in recwarn] == []

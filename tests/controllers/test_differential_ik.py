@@ -1,5 +1,7 @@
 """Differential IK against MuJoCo's kinematics and Jacobians."""
 
+import contextlib
+
 import mujoco
 import numpy as np
 import pytest
@@ -46,8 +48,9 @@ def started(num_envs=1, **options) -> simulo.LearningEnv:
 
 
 @pytest.fixture(scope="module")
-def engine() -> mujoco.MjModel:
-    return mujoco.MjModel.from_xml_path(str(resolve_model(load_description("openarm").source)))
+def engine(tmp_path_factory) -> mujoco.MjModel:
+    with contextlib.chdir(tmp_path_factory.mktemp("log")):  # the engine logs what it thinks of the packaged file
+        return mujoco.MjModel.from_xml_path(str(resolve_model(load_description("openarm").source)))
 
 
 def engine_pose(
