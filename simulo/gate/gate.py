@@ -270,8 +270,7 @@ class CollisionGate:
         rows = pose_rows(pose, len(ids), f"declare_grasp({hand!r}): pose").to(self.device, torch.float32)
         name = object.name if isinstance(object, Prop) else object if isinstance(object, str) else ""
         sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
-        session.checker.set_grasp_region(hand, rows, sizes, ids, name if name in session.world.objects else None)
-        session.expiries.set(ids, index, until)
+        session.allow_grasp(index, ids, rows, sizes, name, until)
         for env_row, env in enumerate(ids.tolist()):
             self._grasped[env, hand] = DeclaredGrasp(name, box, rows[min(env_row, len(rows) - 1)].double().cpu(), until)
 
@@ -407,7 +406,4 @@ class CollisionGate:
         box = edges(region.size, "support region: size")
         rows = pose_rows(region.pose, len(ids), "support region: pose").to(self.device, torch.float32)
         sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
-        hand, slot = divmod(column, SLOTS_PER_HAND)
-        session.checker.set_support_region(self.model.grippers[hand].name, slot, rows, sizes, ids)
-        session.payloads.set_support(column, ids, rows, sizes)
-        session.expiries.set(ids, len(self.model.grippers) + column, until)
+        session.allow_support(column, ids, rows, sizes, until)

@@ -45,6 +45,7 @@ class Session:
         self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
         self._status_holds = (math.inf, -math.inf)
+        self._named = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self.world: World = no_world(body.num_envs, body.device)
         self._loaded = -1
         if settings.world != "none":
@@ -53,7 +54,14 @@ class Session:
     # --- the world ---------------------------------------------------------------------------------------------------
 
     def use_world(self, world: World) -> None:
-        """Check against this world from now on, and against nothing that was there before."""
+        """Check against this world from now on, and against nothing that was there before.
+
+        Where the named obstacles are others, grasp regions that named one end: the name would exempt something else.
+        """
+        if tuple(world.objects) != tuple(self.world.objects):
+            for hand in self._named.any(dim=0).nonzero().flatten().tolist():
+                self._end(hand, self._named[:, hand].nonzero().flatten())
+            self._named[:] = False
         self.world = world
         self._loaded = -1
         self.checker.clear_voxels()
@@ -151,6 +159,21 @@ class Session:
             what = self.payloads.object_name(code - codes.first_payload, env)
             return f"{what} in the {self.model.grippers[hand].name} hand" + (f" (slot {slot})" if slot else "")
         return codes.name(code, tuple(self.world.objects))
+
+    def allow_grasp(self, hand: int, env_ids: Tensor, poses: Tensor, sizes: Tensor, name: str, until: float) -> None:
+        """Exempt a hand's fingers in boxes, poses (M, 7), sizes (M, 3), and from the obstacle `name` if there is."""
+        named = name in self.world.objects
+        gripper = self.model.grippers[hand].name
+        self.checker.set_grasp_region(gripper, poses, sizes, env_ids, name if named else None)
+        self._named[env_ids, hand] = named
+        self.expiries.set(env_ids, hand, until)
+
+    def allow_support(self, column: int, env_ids: Tensor, poses: Tensor, sizes: Tensor, until: float) -> None:
+        """Exempt one payload in boxes, until a time [s] or until it has been lifted off."""
+        hand, slot = divmod(column, SLOTS_PER_HAND)
+        self.checker.set_support_region(self.model.grippers[hand].name, slot, poses, sizes, env_ids)
+        self.payloads.set_support(column, env_ids, poses, sizes)
+        self.expiries.set(env_ids, len(self.model.grippers) + column, until)
 
     # --- what is held ------------------------------------------------------------------------------------------------
 
