@@ -191,17 +191,23 @@ def core_distance_from(
     s = Simplex()
     s.size = 0
     s.v = start
+    narrowed = wp.bool(True)
     for _i in range(MAX_ITERATIONS):
         v = s.v
         w = support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
-        out.lower = wp.max(out.lower, wp.dot(v, w) / wp.length(v))
+        lower = wp.dot(v, w) / wp.length(v)
+        if lower > out.lower:
+            out.lower = lower
+            narrowed = True
         if out.lower > stop_above:
             out.status = ABOVE
             return out
         if out.upper - out.lower <= TOLERANCE:
             out.status = CONVERGED
             return out
-        if holds(s, w):
+        # Near the end the upper bound gains less than float32 can show while the lower one still rises: only when
+        # neither moves, or the same vertices come back, is there nothing left to find.
+        if holds(s, w) or not narrowed:
             out.status = STALLED
             return out
         s = extend(s, w)
@@ -211,10 +217,8 @@ def core_distance_from(
             out.status = OVERLAP
             return out
         upper = wp.length(s.v)
-        if upper >= out.upper:
-            out.status = STALLED
-            return out
-        out.upper = upper
+        narrowed = upper < out.upper
+        out.upper = wp.min(upper, out.upper)
     return out
 
 
