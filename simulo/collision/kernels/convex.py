@@ -72,7 +72,9 @@ def on_segment(a: wp.vec3f, b: wp.vec3f) -> Simplex:
     s.a = a
     s.b = b
     s.size = 2
-    s.v = a + ab * (along / length)
+    v = a + ab * (along / length)
+    # Close to the origin v is a small difference of large numbers; what it gained along the edge would tilt it.
+    s.v = v - ab * (wp.dot(v, ab) / length)
     return s
 
 
@@ -170,6 +172,37 @@ def holds(s: Simplex, w: wp.vec3f) -> wp.bool:
 
 
 @wp.func
+def extreme(
+    shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, v: wp.vec3f
+) -> wp.vec3f:
+    """The point [m] of A - B that is least along v."""
+    return support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
+
+
+@wp.func
+def bound_by_faces(
+    shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, s: Simplex, w: wp.vec3f
+) -> wp.float32:
+    """Lower bound of the distance [m] from the normals of the faces that w makes with an edge or triangle simplex.
+
+    Where a search ends on an edge or a point near the origin, v is mostly rounding; the normal of a face beside it is
+    not, since it comes from the face's long edges.
+    """
+    lower = wp.float32(-FAR)
+    faces = wp.where(s.size == 3, 4, wp.where(s.size == 2, 1, 0))
+    for k in range(faces):
+        p = wp.where(k == 3, s.c, w)
+        q = wp.where(k == 2, s.b, s.a)
+        r = wp.where(k == 0 or k == 3, s.b, s.c)
+        n = wp.cross(q - p, r - p)
+        area = wp.length(n)
+        if area > 0.0:
+            n = n * (wp.where(wp.dot(n, s.v) < 0.0, -1.0, 1.0) / area)
+            lower = wp.max(lower, wp.dot(n, extreme(shapes, a, b, rotation, position, n)))
+    return lower
+
+
+@wp.func
 def core_distance_from(
     shapes: Shapes,
     a: wp.int32,
@@ -194,7 +227,7 @@ def core_distance_from(
     narrowed = wp.bool(True)
     for _i in range(MAX_ITERATIONS):
         v = s.v
-        w = support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
+        w = extreme(shapes, a, b, rotation, position, v)
         lower = wp.dot(v, w) / wp.length(v)
         if lower > out.lower:
             out.lower = lower
@@ -208,7 +241,8 @@ def core_distance_from(
         # Near the end the upper bound gains less than float32 can show while the lower one still rises: only when
         # neither moves, or the same vertices come back, is there nothing left to find.
         if holds(s, w) or not narrowed:
-            out.status = STALLED
+            out.lower = wp.max(out.lower, bound_by_faces(shapes, a, b, rotation, position, s, w))
+            out.status = wp.where(out.upper - out.lower <= TOLERANCE, CONVERGED, STALLED)
             return out
         s = extend(s, w)
         if s.size == 4 or wp.dot(s.v, s.v) <= TOUCHING * TOUCHING:

@@ -210,50 +210,36 @@ def check_grid(
 
 
 @wp.func
-def count_in_brick(word: wp.uint64, middle: wp.vec3f, step: wp.mat33f, limit: wp.vec3f) -> wp.int32:
-    """Set cells of a brick whose centre lies within +-limit. middle: the brick's, step: columns from cell to cell along
-    x, y, z, all in the frame of the limits [m]."""
-    spread = extent(step, wp.vec3f(1.5, 1.5, 1.5))
-    outside = wp.bool(False)
-    inside = wp.bool(True)
-    for k in range(3):
-        outside = outside or wp.abs(middle[k]) - spread[k] > limit[k]
-        inside = inside and wp.abs(middle[k]) + spread[k] <= limit[k]
-    if outside:
-        return 0
-    if inside and ~word == wp.uint64(0):
-        return 64
-    count = wp.int32(0)
-    for bit in range(64):
-        if ((word >> wp.uint64(bit)) & wp.uint64(1)) != wp.uint64(0):
-            x = wp.float32(bit >> 4) - 1.5
-            y = wp.float32((bit >> 2) & 3) - 1.5
-            z = wp.float32(bit & 3) - 1.5
-            p = middle + step * wp.vec3f(x, y, z)
-            if wp.abs(p[0]) <= limit[0] and wp.abs(p[1]) <= limit[1] and wp.abs(p[2]) <= limit[2]:
-                count += 1
-    return count
+def count_bits(word: wp.uint64) -> wp.int32:
+    """How many bits are set: sums of neighbours in ever wider fields (Warren, Hacker's Delight, section 5-1)."""
+    pairs = word - ((word >> wp.uint64(1)) & wp.uint64(0x5555555555555555))
+    fours = (pairs & wp.uint64(0x3333333333333333)) + ((pairs >> wp.uint64(2)) & wp.uint64(0x3333333333333333))
+    bytes = (fours + (fours >> wp.uint64(4))) & wp.uint64(0x0F0F0F0F0F0F0F0F)
+    return wp.int32((bytes * wp.uint64(0x0101010101010101)) >> wp.uint64(56))
 
 
 @wp.func
 def count_unknown(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed) -> wp.int32:
-    """Unknown cells within the margin of the hull's bounding box, so at least those that near the hull."""
+    """Unknown cells of the bricks that reach into the hull's bounding box, so at least those that near the hull.
+
+    Whole bricks are counted: half of a perceived map is unknown (the robot's own inside, to begin with), and cell by
+    cell the count would cost more than the check.
+    """
     window = window_of(shapes, grid, placed, placed.margin)
-    cell = grid.cell[0][0]
+    brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
     turned = wp.transpose(placed.rotation)
-    step = turned * cell
-    cube = extent(turned, wp.vec3f(grid.cell[0][1], grid.cell[0][1], grid.cell[0][1]))
     near = placed.margin + shapes.size[placed.part.shape][3] + SLACK
-    limit = half_of(shapes, placed.part.shape) + cube + wp.vec3f(near, near, near)
+    reach = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(0.5, 0.5, 0.5) * brick)
     count = wp.int32(0)
     for x in range(window.low[0], window.high[0]):
         for y in range(window.low[1], window.high[1]):
             for z in range(window.low[2], window.high[2]):
                 word = grid.unknown[env, (x * counts[1] + y) * counts[2] + z]
                 if word != wp.uint64(0):
-                    at = wp.vec3f(wp.float32(4 * x + 2), wp.float32(4 * y + 2), wp.float32(4 * z + 2)) * cell
-                    count += count_in_brick(word, turned * (at - placed.position), step, limit)
+                    middle = wp.vec3f(wp.float32(x) + 0.5, wp.float32(y) + 0.5, wp.float32(z) + 0.5) * brick
+                    if box_clearance(turned * (middle - placed.position), reach) <= near:
+                        count += count_bits(word)
     return count
 
 
