@@ -316,6 +316,19 @@ def test_unknown_cells_are_counted_or_solid():
     assert solid.check(q).kind_name(0) == "world"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_unseen_cells_in_reach_are_counted_brick_by_brick(seed):
+    tip = placed("openarm_right_ee_outer_finger", rest()).vertices
+    cells = torch.tensor(np.random.default_rng(seed).random((1, 4, 4, 4)) < (seed + 1) / 4)
+    corner = torch.tensor(tip[tip[:, 2].argmin()] - 0.02, dtype=torch.float32)[None]
+    none = torch.zeros_like(cells)
+    grid = VoxelGrid.from_cells(none, 0.01, corner, torch.tensor([[1.0, 0, 0, 0]]), unknown=cells)
+    gate = CollisionGate(openarm(), device="cpu", max_age=float("inf"))
+    gate.set_world(grid)
+    verdict = gate.check(rest(), links="openarm_right_ee_outer_finger")
+    assert int(verdict.unknown_cells[0]) == int(cells.sum())
+
+
 def test_a_world_of_another_kind_or_count_is_refused(alone, voxels):
     with pytest.raises(GateError, match="takes no voxels"):
         alone.set_world(empty_map())

@@ -1,4 +1,4 @@
-"""Cameras, self-filter and map on the OpenArm in MuJoCo; distances from the links' own triangles and the props' shapes."""
+"""Cameras, self-filter and map on the OpenArm in MuJoCo; truth is the props' shapes and the links' own triangles."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_b33_in_simulation_what_the_hand_takes_is_no_obstacle_in_the_same_tick()
     """A block between the open jaws and a neighbour 60 mm beside it: closing stops before the attach and not after."""
     q = rest(right_finger_joint1=-0.6)
     centre = pads(q).mean(axis=0) - (0.0, 0.0, 0.02)
-    neighbour = centre + (0.09, 0.0, 0.0)
+    neighbour = centre + np.array([0.09, 0.0, 0.0])
     gate = CollisionGate(openarm())
     env, perception = seen({"Block": block(centre), "Neighbour": block(neighbour)}, q, gate)
     closing = rest(right_finger_joint1=-0.1)
