@@ -1,7 +1,7 @@
 """The gate between a policy's commands and physics."""
 
 from simulo.gate.declarations import Region
-from simulo.gate.gate import CollisionGate, Decision
+from simulo.gate.gate import CollisionGate
 from simulo.gate.verdict import Verdict
 
-__all__ = ["CollisionGate", "Decision", "Region", "Verdict"]
+__all__ = ["CollisionGate", "Region", "Verdict"]

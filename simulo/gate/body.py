@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from simulo.robot import Robot
 if TYPE_CHECKING:
     from simulo.env import LearningEnv
 
-CLOSED = 1  # simulo.actuators.GripperState.CLOSED: the gate knows actuators only as a robot's latches
+CLOSED = 1  # simulo.actuators.GripperState.CLOSED: the gate knows actuators only as what has joined a robot
 MODEL_TOLERANCE = 0.001  # m: more than this, and the model that is checked is not the robot that moves
 _LEVER = 0.1  # m: a link that is turned shows itself in points this far from its origin
 
@@ -53,6 +53,16 @@ class Body(Protocol):
         ...
 
 
+@runtime_checkable
+class FingerLatch(Protocol):
+    """An actuator that opens and closes fingers: `simulo.ParallelGripperActuator`."""
+
+    finger_joints: str
+
+    @property
+    def state(self) -> Tensor: ...
+
+
 class SimulatedBody:
     """A `simulo.Robot` of an environment."""
 
@@ -66,7 +76,8 @@ class SimulatedBody:
         base = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float32, device=env.device)
         self._base = base.repeat(env.num_envs, 1)
         self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
-        self._fingers: dict[int, tuple[int, ...]] = {}
+        self._fingers: list[tuple[FingerLatch, int]] = []
+        self._num_latches = 0
 
     @property
     def time(self) -> float:
@@ -83,19 +94,19 @@ class SimulatedBody:
         return self.robot.state.link_poses[:, columns]
 
     def closed(self) -> Tensor:
-        out = torch.zeros((self.num_envs, max(len(self._model.grippers), 1)), dtype=torch.bool, device=self.device)
-        for latch in self.robot.latches:
-            pattern = getattr(latch, "finger_joints", "")  # latches of other actuators move no finger
-            for hand in self._hands(pattern):
-                out[:, hand] |= latch.state == CLOSED
+        if len(self.robot.latches) != self._num_latches:
+            self._find_fingers()
+        out = torch.zeros((self.num_envs, len(self._model.grippers)), dtype=torch.bool, device=self.device)
+        for fingers, hand in self._fingers:
+            out[:, hand] |= fingers.state == CLOSED
         return out
 
-    def _hands(self, pattern: str) -> tuple[int, ...]:
-        """Hands whose joint a latch drives."""
-        if pattern not in self._fingers:
-            columns = self.robot.find_joints(pattern) if pattern else []
-            self._fingers[pattern] = tuple(self._hand_of_joint[c] for c in columns if c in self._hand_of_joint)
-        return self._fingers[pattern]
+    def _find_fingers(self) -> None:
+        """Which of the robot's actuators drive the joint of which hand."""
+        self._num_latches = len(self.robot.latches)
+        moving = [latch for latch in self.robot.latches if isinstance(latch, FingerLatch)]
+        driven = [(latch, column) for latch in moving for column in self.robot.find_joints(latch.finger_joints)]
+        self._fingers = [(latch, self._hand_of_joint[c]) for latch, c in driven if c in self._hand_of_joint]
 
     def refuse_other_model(self, description: RobotDescription) -> None:
         """GateError when some link's pose in the simulator is not the model's, within MODEL_TOLERANCE."""
@@ -147,7 +158,7 @@ class LoneBody:
         return self._q
 
     def closed(self) -> Tensor:
-        return torch.zeros((1, max(len(self._model.grippers), 1)), dtype=torch.bool, device=self.device)
+        return torch.zeros((1, len(self._model.grippers)), dtype=torch.bool, device=self.device)
 
     def link_poses(self, links: tuple[str, ...]) -> Tensor:
         if not self.measured:

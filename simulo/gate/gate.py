@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -50,14 +49,6 @@ class DeclaredGrasp:
     box: tuple[float, float, float]
     pose: Tensor
     until: float
-
-
-@dataclass(frozen=True)
-class Decision:
-    """verdict: of one step. terminate: bool, shape (num_envs,), the environments whose episode the gate ends."""
-
-    verdict: Verdict
-    terminate: Tensor
 
 
 class CollisionGate:
@@ -310,21 +301,21 @@ class CollisionGate:
             self._session.use_world(SceneWorld(env.scene.props, env.num_envs, env.device))
         self._last = self._session.check(body.joint_positions(), body.base_pose(), None, None, True, False)
 
-    def filter(self, env: LearningEnv) -> Decision:
+    def filter(self, env: LearningEnv) -> GateDecision:
         """Judge the buffered commands of every environment, and take back those that are refused."""
         session, robot = self._session, self._body.robot
         session.refresh()
         verdict = session.check(robot.commanded_positions(), session.body.base_pose(), None, None, True, False)
         self._last = verdict
         if self.settings.on_stop == "report":
-            return Decision(verdict, self._nobody)
+            return GateDecision(verdict, self._nobody)
         clear = verdict.clear
         robot.accept_commands(clear)
         if bool(clear.all()):
-            return Decision(verdict, self._nobody)
+            return GateDecision(verdict, self._nobody)
         refused = ~clear
         robot.restore_commands(refused)
-        return Decision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
+        return GateDecision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
 
     def reset(self, env_ids: Tensor) -> None:
         """Forget what was declared, held and seen in these environments."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import warp as wp
 
@@ -172,5 +174,5 @@ class OccupancyMapper:
                 "leave that environment out of this frame"
             )
 
-    def _launch(self, kernel: wp.Kernel, dim: tuple[int, ...], inputs: list) -> None:
+    def _launch(self, kernel: Any, dim: tuple[int, ...], inputs: list) -> None:
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.device)
