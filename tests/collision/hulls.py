@@ -43,9 +43,7 @@ def _meets_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def _support_kernel(
-    shapes: Shapes, shape: wp.int32, d: wp.array(dtype=wp.vec3f), point_out: wp.array(dtype=wp.vec3f)
-):
+def _support_kernel(shapes: Shapes, shape: wp.int32, d: wp.array(dtype=wp.vec3f), point_out: wp.array(dtype=wp.vec3f)):
     i = wp.tid()
     point_out[i] = support(shapes, shape, d[i])
 

@@ -67,9 +67,9 @@ def build_oracle(description: RobotDescription) -> Oracle:
     for name in description.links:
         bodies[name].mass, bodies[name].inertia, bodies[name].explicitinertial = 1.0, [1.0, 1.0, 1.0], True
     _add_pairs(spec, description)
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD if hasattr(
-        mujoco.mjtDisableBit, "mjDSBL_MULTICCD"
-    ) else 0
+    spec.option.disableflags |= (
+        mujoco.mjtDisableBit.mjDSBL_MULTICCD if hasattr(mujoco.mjtDisableBit, "mjDSBL_MULTICCD") else 0
+    )
     model = spec.compile()
     return Oracle(description, model, mujoco.MjData(model))
 
@@ -111,7 +111,10 @@ def coal_distance(a: coal.CollisionGeometry, b: coal.CollisionGeometry, rotation
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.gjk_tolerance, request.gjk_max_iterations = 1e-9, 1000
     return coal.distance(
-        a, coal.Transform3s(), b, coal.Transform3s(np.asarray(rotation, float), np.asarray(position, float)), request, result
+        a,
+        coal.Transform3s(),
+        b,
+        coal.Transform3s(np.asarray(rotation, float), np.asarray(position, float)),
+        request,
+        result,
     )
-
-

@@ -42,12 +42,16 @@ def link(name: str, *pieces: ConvexPiece) -> LinkGeometry:
     return LinkGeometry(name, tuple(pieces), pieces[0] if len(pieces) == 1 else piece(whole))
 
 
-def joint(name: str, parent: str, child: str, at=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0), kind="revolute", **over) -> Joint:
+def joint(
+    name: str, parent: str, child: str, at=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0), kind="revolute", **over
+) -> Joint:
     values = dict(lower=-3.0, upper=3.0, velocity_limit=2.0, role="arm", sim_name=name)
     return Joint(name, kind, parent, child, Pose(at), axis, **{**values, **over})
 
 
-def describe(name: str, links, joints, *, fixed=(), mimics=(), grippers=(), disabled=(), geometry, touch=(), swept=None):
+def describe(
+    name: str, links, joints, *, fixed=(), mimics=(), grippers=(), disabled=(), geometry, touch=(), swept=None
+):
     return RobotDescription(
         name=name,
         source=Source("tests", "0", "robots.py", "Apache-2.0", "mjcf"),
@@ -70,7 +74,16 @@ def sliders(count: int = 2, size=(0.1, 0.1, 0.1), spacing: float = 1.0) -> Robot
     """A base without geometry and `count` boxes, each on a slide along x; box i starts at x = i * spacing."""
     names = [f"box{i}" for i in range(count)]
     joints = [
-        joint(f"slide{i}", "base", n, at=(i * spacing, 0.0, 0.0), axis=(1.0, 0.0, 0.0), kind="prismatic", lower=-9, upper=9)
+        joint(
+            f"slide{i}",
+            "base",
+            n,
+            at=(i * spacing, 0.0, 0.0),
+            axis=(1.0, 0.0, 0.0),
+            kind="prismatic",
+            lower=-9,
+            upper=9,
+        )
         for i, n in enumerate(names)
     ]
     return describe("sliders", ["base", *names], joints, geometry=[link(n, box_piece(size)) for n in names])
@@ -85,9 +98,14 @@ def pincer() -> RobotDescription:
     links, joints, fixed, mimics, grippers, geometry, disabled = ["pedestal"], [], [], [], [], [], []
     geometry.append(link("pedestal", box_piece((0.2, 0.6, 0.1), (-0.2, 0.0, 0.0))))
     for side, y in (("left", 0.5), ("right", -0.5)):
-        mount, upper, lower, palm, jaw, follower = (f"{side}_{n}" for n in ("mount", "upper", "lower", "palm", "jaw", "follower"))
+        mount, upper, lower, palm, jaw, follower = (
+            f"{side}_{n}" for n in ("mount", "upper", "lower", "palm", "jaw", "follower")
+        )
         links += [mount, upper, lower, palm, jaw, follower]
-        fixed += [FixedAttachment("pedestal", mount, Pose((0.0, y, 0.0))), FixedAttachment(lower, palm, Pose((0.3, 0, 0)))]
+        fixed += [
+            FixedAttachment("pedestal", mount, Pose((0.0, y, 0.0))),
+            FixedAttachment(lower, palm, Pose((0.3, 0, 0))),
+        ]
         joints.append(joint(f"{side}_shoulder", mount, upper))
         joints.append(joint(f"{side}_elbow", upper, lower, at=(0.4, 0.0, 0.0)))
         finger = joint(

@@ -13,7 +13,10 @@ def border_directions(rng: np.random.Generator) -> np.ndarray:
     """Directions on and one float32 step beside the borders of the finest cells, and the cube's edges and corners."""
     grid = np.linspace(-1.0, 1.0, 257)
     steps = np.concatenate([grid, np.nextafter(np.float32(grid), 2.0), np.nextafter(np.float32(grid), -2.0)])
-    u, v = rng.choice(steps, 20000), np.where(rng.random(20000) < 0.5, rng.choice(steps, 20000), rng.uniform(-1, 1, 20000))
+    u, v = (
+        rng.choice(steps, 20000),
+        np.where(rng.random(20000) < 0.5, rng.choice(steps, 20000), rng.uniform(-1, 1, 20000)),
+    )
     d = np.stack([np.where(rng.random(20000) < 0.5, 1.0, -1.0), u, v], axis=1)
     return np.array([np.roll(row, rng.integers(3)) for row in d])
 
@@ -55,7 +58,13 @@ def test_table_finds_an_extreme_vertex(name: str) -> None:
 
 
 def test_supports_of_boxes_spheres_and_the_zero_direction() -> None:
-    pool = HullPool([ConvexShape.box((0.2, 0.4, 0.6)), ConvexShape.sphere(0.1), ConvexShape(random_hull(np.random.default_rng(0), 30))])
+    pool = HullPool(
+        [
+            ConvexShape.box((0.2, 0.4, 0.6)),
+            ConvexShape.sphere(0.1),
+            ConvexShape(random_hull(np.random.default_rng(0), 30)),
+        ]
+    )
     np.testing.assert_allclose(pool.supports(0, [(1.0, -2.0, 0.5)]), [(0.1, -0.2, 0.3)], atol=1e-7)
     np.testing.assert_array_equal(pool.supports(1, [(1.0, 2.0, 3.0)]), [(0.0, 0.0, 0.0)])
     assert np.isfinite(pool.supports(2, [(0.0, 0.0, 0.0)])).all()

@@ -172,9 +172,7 @@ def holds(s: Simplex, w: wp.vec3f) -> wp.bool:
 
 
 @wp.func
-def extreme(
-    shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, v: wp.vec3f
-) -> wp.vec3f:
+def extreme(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, v: wp.vec3f) -> wp.vec3f:
     """The point [m] of A - B that is least along v."""
     return support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
 
