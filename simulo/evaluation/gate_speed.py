@@ -28,9 +28,6 @@ from simulo.props import Box
 TASKS = {"openarm": "tasks/pick_place.py"}
 """The task whose motion a robot is measured on."""
 
-MAPPED = ((0.0, -0.6, 0.3), (0.6, 0.3, 1.0))
-"""[m] The box that is mapped: where that task's arm moves."""
-
 WARM_UP = 20
 HELD = Box((0.03, 0.03, 0.10))
 
@@ -38,16 +35,18 @@ Report = Callable[[str, int, int], None]
 
 
 class _Stopwatch:
-    """Stands in for a callable and keeps how long each call took [s]."""
+    """Stands in for a callable and keeps how long each call took [s], less what another one took inside it."""
 
-    def __init__(self, call: Callable[..., Any]):
-        self._call = call
+    def __init__(self, call: Callable[..., Any], inside: _Stopwatch | None = None):
+        self._call, self._inside = call, inside
         self.seconds: list[float] = []
 
     def __call__(self, *arguments: Any) -> Any:
+        calls_before = len(self._inside.seconds) if self._inside else 0
         start = perf_counter()
         result = self._call(*arguments)
-        self.seconds.append(perf_counter() - start)
+        elapsed = perf_counter() - start
+        self.seconds.append(elapsed - sum(self._inside.seconds[calls_before:] if self._inside else ()))
         return result
 
 
@@ -78,16 +77,13 @@ def bench_gate(
     if robot not in TASKS:
         raise SimuloError(f"no task to measure robot {robot!r} on; there are tasks for: {', '.join(TASKS)}")
     gate = CollisionGate(robot, on_stop="report", horizon=horizon, device=device)
-    env = LearningEnv(load_task_class(TASKS[robot])(), num_envs=envs, gate=gate, device=device)
-    perception = DeploySimPerception(env, GridSpec.around(*MAPPED))
+    task = load_task_class(TASKS[robot])()
+    env = LearningEnv(task, num_envs=envs, gate=gate, device=device)
+    perception = DeploySimPerception(env, GridSpec.around(*task.map_box))  # type: ignore[attr-defined]
     gate.set_world(perception)
     env.reset(seed=0)
-    grid = perception.mapper.voxel_grid()
-    gate.set_world(grid)
-    for hand in gate.description.grippers:
-        gate.attach(hand.name, HELD, hand.grasp_frame)
     motion = _run(env, gate, perception, steps, report)
-    stages = _stages(gate, grid, motion.commanded, horizon, report)
+    stages = _stages(gate, perception.mapper.voxel_grid(), motion.commanded, horizon, report)
     peers = measure_peers(
         gate.description, gate.model, motion.commanded.reshape(-1, motion.commanded.shape[-1]), report
     )
@@ -109,20 +105,19 @@ def bench_gate(
 
 def _run(env: LearningEnv, gate: CollisionGate, perception: DeploySimPerception, steps: int, report: Report) -> Motion:
     """Play the task's scripted policy, with stopwatches on the gate, on the perception within it, and on physics."""
-    policy = env.task.scripted_policy()
+    policy = env.task.scripted_policy()  # type: ignore[attr-defined]
     robot = next(iter(env.scene.robots.values()))
-    judging, seeing, physics = _Stopwatch(gate.filter), _Stopwatch(perception.refresh), _Stopwatch(env.backend.step)
+    seeing, physics = _Stopwatch(perception.refresh), _Stopwatch(env.backend.step)
+    judging = _Stopwatch(gate.filter, inside=seeing)
     gate.filter, perception.refresh, env.backend.step = judging, seeing, physics  # type: ignore[method-assign]
-    commanded, seen = [], []
+    commanded = []
     for step in range(WARM_UP + steps):
-        seeing.seconds.clear()
         env.step(policy(env))
-        seen.append(sum(seeing.seconds))
         commanded.append(robot.commanded_positions().clone())
         report("task with gate", step + 1, WARM_UP + steps)
     del gate.filter, perception.refresh, env.backend.step
-    alone = np.array(judging.seconds) - np.array(seen)
-    return Motion(torch.stack(commanded[WARM_UP:]), alone[WARM_UP:], np.array(physics.seconds[WARM_UP:]))
+    gate_times, physics_times = (np.array(watch.seconds[WARM_UP:]) for watch in (judging, physics))
+    return Motion(torch.stack(commanded[WARM_UP:]), gate_times, physics_times)
 
 
 def _stages(gate: CollisionGate, grid: VoxelGrid, commanded: Tensor, horizon: int, report: Report) -> dict[str, Any]:

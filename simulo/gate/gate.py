@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from simulo.collision import ConvexShape, Kind, Payload, Primitives, VoxelGrid, build_model
+from simulo.decision import GateDecision
 from simulo.description import RobotDescription, load_description
 from simulo.device import resolve_device
 from simulo.errors import GateError
