@@ -22,7 +22,10 @@ from simulo.description import (
 from simulo.pose import Pose
 
 
-def piece(vertices, pose: Pose = Pose()) -> ConvexPiece:
+IDENTITY = Pose()
+
+
+def piece(vertices, pose: Pose = IDENTITY) -> ConvexPiece:
     """A piece from vertices [m] in the link frame; its box has the axes of `pose`."""
     points = np.asarray(vertices, np.float64)
     local = (points - np.asarray(pose.position)) @ pose.rotation
@@ -45,7 +48,7 @@ def link(name: str, *pieces: ConvexPiece) -> LinkGeometry:
 def joint(
     name: str, parent: str, child: str, at=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0), kind="revolute", **over
 ) -> Joint:
-    values = dict(lower=-3.0, upper=3.0, velocity_limit=2.0, role="arm", sim_name=name)
+    values = {"lower": -3.0, "upper": 3.0, "velocity_limit": 2.0, "role": "arm", "sim_name": name}
     return Joint(name, kind, parent, child, Pose(at), axis, **{**values, **over})
 
 

@@ -168,18 +168,19 @@ def test_a_verdict_is_a_snapshot(openarm_model: CollisionModel, q: torch.Tensor)
     assert same(first.block, kept)
 
 
+Q = torch.zeros(2, 6)
 REFUSED = {
-    "wrong dtype": ({"q": torch.zeros(2, 6, "dtype": torch.float64)}, "q must be a float32 tensor"),
+    "wrong dtype": ({"q": Q.double()}, "q must be a float32 tensor"),
     "a list": ({"q": [[0.0] * 6] * 2}, "q must be a float32 tensor on cpu, got list"),
     "wrong columns": ({"q": torch.zeros(2, 7)}, r"columns left_shoulder.*got \(2, 7\)"),
     "wrong count": ({"q": torch.zeros(3, 6)}, "3 entries and this checker 2 environments"),
     "no entries": ({"q": torch.zeros(0, 6)}, "K >= 1"),
     "too many rows": ({"q": torch.zeros(2, 3, 6)}, "horizon >= 3"),
-    "ids of another length": ({"q": torch.zeros(2, 6), "env_ids": [0]}, "one id per entry"),
-    "base of another shape": ({"q": torch.zeros(2, 6), "base_pose": torch.zeros(2, 6)}, r"base_pose must be .*\(2, 7\)"),
-    "base in double": ({"q": torch.zeros(2, 6), "base_pose": torch.zeros(2, 7, "dtype": torch.float64)}, "base_pose"),
-    "status in int64": ({"q": torch.zeros(2, 6), "map_status": torch.zeros(2, "dtype": torch.int64)}, "map_status"),
-    "unknown link": ({"q": torch.zeros(2, 6), links="left_thumb"}, "left_thumb.*gripper:left.*pedestal"),
+    "ids of another length": ({"q": Q, "env_ids": [0]}, "one id per entry"),
+    "base of another shape": ({"q": Q, "base_pose": torch.zeros(2, 6)}, r"base_pose must be .*\(2, 7\)"),
+    "base in double": ({"q": Q, "base_pose": torch.zeros(2, 7).double()}, "base_pose"),
+    "status in int64": ({"q": Q, "map_status": torch.zeros(2).long()}, "map_status"),
+    "unknown link": ({"q": Q, "links": "left_thumb"}, "left_thumb.*gripper:left.*pedestal"),
 }
 
 
