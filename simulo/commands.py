@@ -117,6 +117,18 @@ class JointCommands:
         self.velocity.copy_(torch.where(rows, other.velocity, self.velocity))
         self.effort.copy_(torch.where(rows, other.effort, self.effort))
 
+    def end_travel(self, destinations: Tensor, envs: Tensor) -> None:
+        """Make of velocity commands the positions that they lead to, in the environments of a bool mask.
+
+        Repeated, a velocity would lead on from there, step after step. destinations: shape (num_envs, num_actuated).
+        """
+        if self.positions_only:
+            return
+        travelling = (self.mode == CommandMode.VELOCITY) & envs[:, None]
+        commanded = self.position[:, : self.mode.shape[1]]
+        commanded.copy_(torch.where(travelling, destinations, commanded))
+        self.mode.masked_fill_(travelling, int(CommandMode.POSITION))
+
     def not_finite(self) -> Tensor:
         """Where the command that counts is not finite, bool, shape (num_envs, num_actuated)."""
         commanded = self.position[:, : self.mode.shape[1]]

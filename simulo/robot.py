@@ -36,7 +36,13 @@ class Articulation(Protocol):
 
     def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]: ...
 
-    def target_limits(self) -> Tensor: ...
+    def position_limits(self) -> Tensor:
+        """The engine's own clamp of position targets [rad or m], shape (num_actuated, 2); infinite where none."""
+        ...
+
+    def velocity_limits(self) -> Tensor:
+        """The engine's own clamp of velocity targets [rad/s or m/s], shape (num_actuated, 2); infinite where none."""
+        ...
 
     def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None: ...
 
@@ -81,7 +87,9 @@ class Robot:
     asset: a name of `simulo.list_robots()`, a folder with robot.yaml, or a loaded description. initial_pose: of the
     base in the environment's frame. initial_joint_positions: joint name to [rad or m]; joints left out start in the
     description's rest pose.
-    gravity_compensation: the controller cancels the robot's own weight, as real ones do.
+    gravity_compensation: the controller cancels the robot's own weight, as real ones do. refuses_bad_commands: False,
+    set by an environment that does not validate actions, has actuators turn a command that is not finite into targets
+    that are not, for a gate to stop that environment alone.
     """
 
     def __init__(
@@ -94,6 +102,7 @@ class Robot:
         self.description = asset if isinstance(asset, RobotDescription) else load_description(asset)
         self.initial_pose = Pose() if initial_pose is None else initial_pose
         self.gravity_compensation = gravity_compensation
+        self.refuses_bad_commands = True
         self.name = ""
         self._coupling = JointCoupling.of(self.description)
         self._initial = self._rest_positions(initial_joint_positions or {})
@@ -259,15 +268,16 @@ class Robot:
     def commanded_positions(self) -> Tensor:
         """Where the buffered commands will send the actuated joints, shape (num_envs, num_actuated).
 
-        Position targets after the simulator's own clamp; velocity targets carried on for one control step from the
-        measured positions; joints under effort where they are measured. Not-finite targets stay so.
+        Position and velocity targets after the simulator's own clamp, the latter carried on for one control step from
+        the measured positions; joints under effort where they are measured. Not-finite targets stay so.
         """
         bound = self._attached
-        commands, limits = bound.commands, bound.target_limits
+        commands, limits = bound.commands, bound.position_limits
         targets = commands.position[:, : self.num_actuated]
         if not commands.positions_only:
             measured = bound.articulation.joint_positions()[:, : self.num_actuated]
-            moved = measured + commands.velocity * bound.control_dt
+            velocity = commands.velocity.clamp(bound.velocity_limits[:, 0], bound.velocity_limits[:, 1])
+            moved = measured + velocity * bound.control_dt
             targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
             targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
         return targets.clamp(limits[:, 0], limits[:, 1])
@@ -296,9 +306,15 @@ class Robot:
         return tuple(self._attached.latches)
 
     def accept_commands(self, envs: Tensor) -> None:
-        """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones."""
+        """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones.
+
+        Of a velocity, what was accepted is the place that it leads to in this step: there a refused robot waits.
+        """
         bound = self._attached
         bound.accepted.copy_rows(bound.commands, envs)
+        if not bound.accepted.positions_only:
+            bound.accepted.end_travel(self.commanded_positions(), envs)
+            bound.accepted.position[:, self.num_actuated :] = self._coupling.follow(bound.accepted.position)
         bound.has_accepted |= envs
         for latch in bound.latches:
             latch.accept(envs)
@@ -358,7 +374,8 @@ class _Bound:
         shape = (articulation.num_envs, articulation.joint_positions().shape[1], num_actuated)
         self.articulation = articulation
         self.control_dt = control_dt
-        self.target_limits = articulation.target_limits()
+        self.position_limits = articulation.position_limits()
+        self.velocity_limits = articulation.velocity_limits()
         self.commands = JointCommands(*shape, device=articulation.device)
         self.accepted = JointCommands(*shape, device=articulation.device)
         self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)

@@ -127,3 +127,55 @@ def test_a_model_that_is_not_what_was_described_is_refused(folder):
     path.write_text(path.read_text().replace('<motor name="slide_drive" joint="slide" ctrlrange="-2 2"/>', ""))
     with pytest.raises(BackendError, match="'slide' must have exactly one actuator"):
         yard(simulo.Robot(description))
+
+
+def test_a_refused_velocity_stops_where_the_accepted_one_led_and_does_not_run_on(folder):
+    """Held again and again, an accepted velocity would carry the joint on through what the gate refuses."""
+    robot = simulo.Robot(crane(folder))
+    env = yard(robot, num_envs=2)
+    everyone = torch.ones(2, dtype=torch.bool)
+    robot.set_joint_velocity_target([[0.5], [0.5]], joint_ids=[0])
+    robot.set_joint_velocity_target([[0.5], [0.5]], joint_ids=[1])
+    for _ in range(20):
+        robot.accept_commands(everyone)
+        led_to = robot.commanded_positions()[:, 0].clone()
+        steps(env, 1)
+    turned = robot.state.joint_positions[0, 1].clone()
+    for _ in range(30):
+        robot.set_joint_velocity_target([[0.5], [0.5]], joint_ids=[0])
+        robot.set_joint_velocity_target([[0.5], [0.5]], joint_ids=[1])
+        robot.restore_commands(torch.tensor([True, False]))
+        steps(env, 1)
+    assert float(robot.state.joint_positions[0, 0]) == pytest.approx(float(led_to[0]), abs=2e-3)
+    assert abs(float(robot.state.joint_velocities[0, 1])) < 0.01
+    assert float(robot.state.joint_positions[0, 1] - turned) < 0.02
+    assert float(robot.state.joint_positions[1, 0]) > float(led_to[1]) + 0.2
+
+
+def test_only_a_position_servos_control_range_clamps_positions(folder):
+    """The range of a velocity servo is one of velocities, that of a motor one of efforts."""
+    robot = simulo.Robot(crane(folder))
+    path = folder / "elliptic10.xml"
+    path.write_text(path.read_text().replace('kv="5"', 'kv="5" ctrlrange="-0.4 0.4"').replace('"-2 2"', '"-0.01 0.01"'))
+    env = yard(robot)
+    robot.set_joint_positions([0.0, 2.0, 0.05])
+    robot.set_joint_velocity_target([10.0], joint_ids=[1])
+    robot.set_joint_effort_target([0.0], joint_ids=[2])
+    commanded = robot.commanded_positions()[0]
+    assert commanded[1] == pytest.approx(2.0 + 0.4 * env.dt)
+    assert commanded[2] == pytest.approx(0.05)
+    steps(env, 100)
+    assert float(robot.state.joint_velocities[0, 1]) == pytest.approx(0.4, abs=0.01)
+
+
+def test_a_servo_that_integrates_its_control_takes_no_position_target(folder):
+    """Its gains read like a position servo's, but its control is a velocity."""
+    robot = simulo.Robot(crane(folder))
+    path = folder / "elliptic10.xml"
+    servo = '<position name="lift_drive" joint="lift" kp="500" kv="40" ctrlrange="0 0.8" gear="1.0"/>'
+    assert servo in path.read_text()
+    integrator = '<intvelocity name="lift_drive" joint="lift" kp="500" actrange="0 0.8"/>'
+    path.write_text(path.read_text().replace(servo, integrator))
+    yard(robot)
+    with pytest.raises(BackendError, match="'lift' takes no position target.*an actuator of another kind"):
+        robot.set_joint_position_target([0.1], joint_ids=[0])

@@ -63,8 +63,11 @@ class FakeArticulation:
     def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]:
         raise NotImplementedError("these tests touch no prop")
 
-    def target_limits(self) -> Tensor:
+    def position_limits(self) -> Tensor:
         return self._limits
+
+    def velocity_limits(self) -> Tensor:
+        return torch.tensor([[-torch.inf, torch.inf]]).expand(len(self._limits), 2)
 
     def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None: ...
 

@@ -87,11 +87,17 @@ class MujocoArticulation:
                 np.add.at(force[env], link[touching], pushes)
         return torch.from_numpy(pressure), torch.from_numpy(force)
 
-    def target_limits(self) -> Tensor:
-        """The engine's own clamp of position targets, shape (num_actuated, 2)."""
+    def position_limits(self) -> Tensor:
+        return self._clamp(Drive.POSITION_SERVO)
+
+    def velocity_limits(self) -> Tensor:
+        return self._clamp(Drive.VELOCITY_SERVO)
+
+    def _clamp(self, drive: Drive) -> Tensor:
+        """The control ranges of one kind of drive, in the joint's units: those of others limit something else."""
         model, actuators = self._worlds.model, self._map.actuators
         limits = np.tile(np.array([-np.inf, np.inf]), (len(actuators), 1))
-        clamped = model.actuator_ctrllimited[actuators].astype(bool)
+        clamped = model.actuator_ctrllimited[actuators].astype(bool) & np.array([d is drive for d in self._drives])
         limits[clamped] = np.sort(model.actuator_ctrlrange[actuators[clamped]] / self._gear[clamped, None], axis=1)
         return torch.from_numpy(limits.astype(np.float32))
 
@@ -140,6 +146,12 @@ class MujocoArticulation:
         return np.divide(self._damping, self._stiffness, out=np.zeros_like(self._damping), where=stiff)
 
 
+# An actuator with any other dynamics (an integrator, a muscle) takes its control for something else than its target.
+_FOLLOWS_ITS_CONTROL = tuple(
+    map(int, (mujoco.mjtDyn.mjDYN_NONE, mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT))
+)
+
+
 class Clock:
     """How many times physics has advanced."""
 
@@ -151,6 +163,8 @@ def drive_of(model: mujoco.MjModel, actuator: int) -> Drive:
     """Read an actuator's kind off its gain and bias, as the engine will use them."""
     gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
     if model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED:
+        return Drive.OTHER
+    if int(model.actuator_dyntype[actuator]) not in _FOLLOWS_ITS_CONTROL:
         return Drive.OTHER
     if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE:
         return Drive.MOTOR
