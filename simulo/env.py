@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,26 +11,18 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from simulo.backends import BackendOptions, build_backend
+from simulo.decision import GateDecision as GateDecision
 from simulo.device import resolve_device
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.scene import Scene
 from simulo.seeding import EpisodeStreams
 from simulo.task import Task
 
+GATE = "gate"
 PHYSICS_FAILED = "physics_failed"
 TIME_LIMIT = "time_limit"
 TRUNCATED = "truncated"
-
-
-@dataclass(frozen=True)
-class GateDecision:
-    """What a gate made of one step.
-
-    verdict: kept in info["gate"]. terminate: bool (num_envs,), the environments whose episode the gate ends.
-    """
-
-    verdict: Any
-    terminate: Tensor
+_OWN_REASONS = frozenset({GATE, PHYSICS_FAILED, TIME_LIMIT, TRUNCATED})
 
 
 class Gate(Protocol):
@@ -87,7 +78,9 @@ class LearningEnv:
     observation of their new episode, and info["final_obs"] the last of the old one.
 
     physics_dt [s]: one physics step; `physics_steps_per_action` of them make one environment step, `dt`.
-    gate: judges every step's commands before anything is applied; None lets everything pass.
+    gate: judges every step's commands before anything is applied; None lets everything pass. validate_actions: False
+    spares the look at every action (on a GPU, the wait for it); one that is not finite then becomes targets that are
+    not, and stops its environment at the gate instead of raising.
     """
 
     autoreset_mode = "same_step"
@@ -101,18 +94,22 @@ class LearningEnv:
         physics_steps_per_action: int = 10,
         gate: Gate | None = None,
         device: str = "cpu",
+        validate_actions: bool = True,
     ):
-        _check_counts(num_envs, physics_dt, physics_steps_per_action)
+        _check_dimensions(task)
+        options = BackendOptions(num_envs, physics_dt, physics_steps_per_action, resolve_device(device))
         self.task = task
         self.num_envs = num_envs
         self.physics_dt = physics_dt
         self.physics_steps_per_action = physics_steps_per_action
-        self.device = resolve_device(device)
+        self.device = options.device
+        self.validate_actions = validate_actions
         self.scene = Scene()
         task.build(self.scene)
-        options = BackendOptions(num_envs, physics_dt, physics_steps_per_action, self.device)
         self.backend = build_backend(backend, self.scene, options)
         self.scene.close()
+        for robot in self.scene.robots.values():
+            robot.refuses_bad_commands = validate_actions
         self.gate: Gate = _OpenGate(num_envs, self.device) if gate is None else gate
         self.episode_steps = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self.step_count = 0
@@ -143,15 +140,15 @@ class LearningEnv:
 
     def rng(self, env_id: int) -> np.random.Generator:
         """The random stream of one environment's present episode."""
-        return self._streams[env_id]
+        return self._streams[self._existing(env_id)]
 
     def episode_seed(self, env_id: int) -> tuple[int, int]:
         """(seed, number) of one environment's present episode: with them it can be run again, alone."""
-        return self._streams.seed_of(env_id)
+        return self._streams.seed_of(self._existing(env_id))
 
     def assign_seed(self, env_id: int, seed: int) -> None:
         """Have the next episode of one environment be the first episode of `seed`."""
-        self._streams.assign(env_id, seed)
+        self._streams.assign(self._existing(env_id), seed)
 
     def reset(self, seed: int | Sequence[int] | None = None, env_ids: EnvIds | None = None) -> tuple[Tensor, dict]:
         """Start new episodes, everywhere or in env_ids. Returns observations (num_envs, observation_dim), and info.
@@ -174,7 +171,7 @@ class LearningEnv:
         actions: shape (num_envs, action_dim). Returns observations (num_envs, observation_dim), rewards (num_envs,),
         terminated and truncated, bool (num_envs,), and info: "stop" maps each ended environment to its reason,
         "final_obs" (num_envs, observation_dim) is there when one ended, "gate" is the gate's verdict.
-        Raises ValueError, with nothing applied, for actions of another shape or not finite.
+        Raises ValueError, with nothing applied, for actions of another shape or (see validate_actions) not finite.
         """
         applied = self._checked(actions)
         self.task.on_pre_physics_step()
@@ -213,7 +210,7 @@ class LearningEnv:
                 f"got {tuple(given.shape)}; nothing was applied"
             )
         copy = given.to(device=self.device, dtype=torch.float32, copy=True)
-        if not torch.isfinite(copy).all():
+        if self.validate_actions and not torch.isfinite(copy).all():
             wrong = (~torch.isfinite(copy)).any(dim=1).nonzero().flatten().tolist()
             raise ValueError(f"actions are not finite in environments {_short(wrong)}; nothing was applied")
         return copy
@@ -221,7 +218,12 @@ class LearningEnv:
     def _dones(self, decision: GateDecision, failed: Tensor) -> tuple[Tensor, Tensor, dict[int, str]]:
         """Terminated, truncated, and the reason of every environment that ended: the gate's first, then the task's."""
         reasons, task_truncated = self.task.get_dones()
-        terminations = {"gate": decision.terminate, PHYSICS_FAILED: failed, **reasons}
+        taken = sorted(_OWN_REASONS & set(reasons))
+        if taken:  # or the task's flags would stand in for the gate's
+            raise ValueError(
+                f"{type(self.task).__name__}.get_dones() uses {taken}, which are the environment's: rename"
+            )
+        terminations = {GATE: decision.terminate, PHYSICS_FAILED: failed, **reasons}
         terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         for name, flags in terminations.items():
             terminated |= self._per_env(flags, f"get_dones()[{name!r}]", torch.bool)
@@ -231,7 +233,7 @@ class LearningEnv:
         stop: dict[int, str] = {}
         for i in (terminated | truncated).nonzero().flatten().tolist():
             reason = next(name for name, flags in (terminations | truncations).items() if flags[i])
-            stop[i] = f"gate: {self.gate.describe(i)}" if reason == "gate" else reason
+            stop[i] = f"{GATE}: {self.gate.describe(i)}" if reason == GATE else reason
         return terminated, truncated, stop
 
     def _begin_episodes(self, env_ids: Tensor) -> None:
@@ -246,6 +248,11 @@ class LearningEnv:
         self.task.reset_idx(env_ids)
         self.episode_steps[env_ids] = 0
         self.gate.check_reset(self, env_ids)
+
+    def _existing(self, env_id: int) -> int:
+        if not 0 <= env_id < self.num_envs:
+            raise IndexError(f"environment id {env_id} is outside [0, {self.num_envs}) (num_envs={self.num_envs})")
+        return env_id
 
     def _observations(self) -> Tensor:
         observations = self.task.get_observations()
@@ -264,13 +271,13 @@ class LearningEnv:
         return values.to(dtype)
 
 
-def _check_counts(num_envs: int, physics_dt: float, physics_steps_per_action: int) -> None:
-    if num_envs < 1 or physics_steps_per_action < 1:
-        raise ValueError(
-            f"num_envs and physics_steps_per_action must be at least 1, got {num_envs} and {physics_steps_per_action}"
-        )
-    if not (np.isfinite(physics_dt) and physics_dt > 0):
-        raise ValueError(f"physics_dt must be a finite time > 0 in seconds, got {physics_dt}")
+def _check_dimensions(task: Task) -> None:
+    for name in ("observation_dim", "action_dim"):
+        width = getattr(task, name, None)
+        if not isinstance(width, int) or width < 0:
+            raise ValueError(f"{type(task).__name__}.{name} must be an int, the width of its rows; got {width!r}")
+    if not task.episode_length_s > 0.0:
+        raise ValueError(f"{type(task).__name__}.episode_length_s must be > 0 in seconds, got {task.episode_length_s}")
 
 
 def _shape(value: Any) -> str:

@@ -34,9 +34,10 @@ class Simulation:
         self.num_envs = num_envs
         self.dt = physics_dt
         self.device = resolve_device(device)
+        options = BackendOptions(num_envs, physics_dt, 1, self.device)
         self.scene = Scene()
         script.build(self.scene)
-        self.backend = build_backend(backend, self.scene, BackendOptions(num_envs, physics_dt, 1, self.device))
+        self.backend = build_backend(backend, self.scene, options)
         self.scene.close()
         self.step_count = 0
         script.simulation = self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import cast
 
@@ -25,11 +26,24 @@ class GripperCommand(float, Enum):
 
 
 Command = GripperCommand | float
+NOT_FINITE = 2  # what a command asks for that is not finite, where such a command is not refused
 _POLARITY = "a gripper command is a number: -1 opens, 0 is idle, +1 closes (elsewhere True often means open)"
 _SHOWN = 8
 
 
-def decode_one(command: Command | Tensor, num_envs: int, open_threshold: float, close_threshold: float) -> int:
+@dataclass(frozen=True)
+class CommandRule:
+    """Below open_threshold a command opens, above close_threshold it closes, and any other is idle.
+
+    refuses_not_finite: raise ValueError for NaN and infinities, or else decode them as `NOT_FINITE`.
+    """
+
+    open_threshold: float
+    close_threshold: float
+    refuses_not_finite: bool
+
+
+def decode_one(command: Command | Tensor, num_envs: int, rule: CommandRule) -> int:
     """-1, 0 or +1 for one command meant for every environment: a number, or a tensor or sequence of one value."""
     if isinstance(command, (Tensor, np.ndarray)):
         count = command.numel() if isinstance(command, Tensor) else command.size
@@ -38,39 +52,36 @@ def decode_one(command: Command | Tensor, num_envs: int, open_threshold: float, 
                 f"set_command takes one value, got shape {tuple(command.shape)}; use set_commands for one each"
             )
         command = command.reshape(())
-    elif isinstance(command, Sequence) and not isinstance(command, str):
+    elif isinstance(command, Sequence) and not isinstance(command, (str, bytes)):
         if len(command) != 1:
             raise ValueError(
                 f"set_command takes one value, got {len(command)}; use set_commands for one per environment"
             )
         command = command[0]
-    return int(_decode_list([command], open_threshold, close_threshold, f"every environment of {num_envs}")[0])
+    return int(_decode_list([command], rule, f"every environment of {num_envs}")[0])
 
 
-def decode_each(
-    commands: Sequence[Command] | Tensor | NDArray,
-    num_envs: int,
-    note: str,
-    open_threshold: float,
-    close_threshold: float,
-) -> Tensor:
+def decode_each(commands: Sequence[Command] | Tensor | NDArray, num_envs: int, note: str, rule: CommandRule) -> Tensor:
     """-1, 0 or +1 per environment, int8, shape (num_envs,), from one command each. Never writes to `commands`.
 
     note: added to a message about a wrong count. Raises TypeError for what is no command (bool, GripperState),
     ValueError for another shape or count, and for values that are not finite, naming environments.
     """
     if isinstance(commands, np.ndarray):
-        commands = list(commands) if commands.dtype == object else torch.from_numpy(np.array(commands))
+        _check_count(commands.shape, num_envs, note)
+        single = commands.dtype in (np.bool_, np.float16, np.float32)
+        # wider numbers, and what is no number, go by the rule for a list of them
+        commands = torch.from_numpy(np.array(commands)) if single else list(commands)
     if isinstance(commands, Tensor):
         _check_count(tuple(commands.shape), num_envs, note)
-        return _decode_tensor(commands.detach(), open_threshold, close_threshold)
+        return _decode_tensor(commands.detach(), rule)
     if isinstance(commands, (str, bytes)) or not isinstance(commands, Sequence):
         raise TypeError(
             f"set_commands takes a list or tensor of {num_envs} commands, got {type(commands).__name__}; "
             "set_command takes one for all"
         )
     _check_count((len(commands),), num_envs, note)
-    intents = _decode_list(commands, open_threshold, close_threshold, "")
+    intents = _decode_list(commands, rule, "")
     return torch.tensor(intents, dtype=torch.int8)
 
 
@@ -82,7 +93,7 @@ def _check_count(shape: tuple[int, ...], num_envs: int, note: str) -> None:
         )
 
 
-def _decode_tensor(values: Tensor, open_threshold: float, close_threshold: float) -> Tensor:
+def _decode_tensor(values: Tensor, rule: CommandRule) -> Tensor:
     """Floating tensors are compared in their own precision, so that a half-precision 0.3 equals a threshold of 0.3."""
     if values.dtype == torch.bool:
         raise TypeError(f"commands are a bool tensor; {_POLARITY}")
@@ -91,19 +102,19 @@ def _decode_tensor(values: Tensor, open_threshold: float, close_threshold: float
     if not values.is_floating_point():
         values = values.to(torch.float32)
     finite = torch.isfinite(values)
-    if not finite.all():
+    if rule.refuses_not_finite and not finite.all():
         _refuse_not_finite((~finite).nonzero().flatten().tolist(), "")
-    low = torch.tensor(open_threshold, dtype=values.dtype, device=values.device)
-    high = torch.tensor(close_threshold, dtype=values.dtype, device=values.device)
-    return (values > high).to(torch.int8) - (values < low).to(torch.int8)
+    low = torch.tensor(rule.open_threshold, dtype=values.dtype, device=values.device)
+    high = torch.tensor(rule.close_threshold, dtype=values.dtype, device=values.device)
+    return ((values > high).to(torch.int8) - (values < low).to(torch.int8)).masked_fill(~finite, NOT_FINITE)
 
 
-def _decode_list(commands: Sequence, open_threshold: float, close_threshold: float, whole: str) -> list[int]:
+def _decode_list(commands: Sequence, rule: CommandRule, whole: str) -> list[int]:
     values = [_number(command, position) for position, command in enumerate(commands)]
     wrong = [position for position, value in enumerate(values) if not math.isfinite(value)]
-    if wrong:
+    if wrong and rule.refuses_not_finite:
         _refuse_not_finite(wrong, whole)
-    return [_intent(value, open_threshold, close_threshold) for value in values]
+    return [_intent(value, rule) for value in values]
 
 
 def _number(command: object, position: int) -> float | Tensor:
@@ -124,13 +135,15 @@ def _number(command: object, position: int) -> float | Tensor:
     return cast(float, command)
 
 
-def _intent(value: float | Tensor, open_threshold: float, close_threshold: float) -> int:
+def _intent(value: float | Tensor, rule: CommandRule) -> int:
     """Compared in half precision where it came so, and in single precision otherwise."""
     if isinstance(value, Tensor):
-        return int(_decode_tensor(value.reshape(1), open_threshold, close_threshold)[0])
+        return int(_decode_tensor(value.reshape(1), rule)[0])
+    if not math.isfinite(value):
+        return NOT_FINITE
     kind = np.float16 if type(value) is np.float16 else np.float32
     compared = kind(value) if abs(value) <= 2.0 else kind(math.copysign(2.0, value))  # no overflow far outside
-    return int(compared > kind(close_threshold)) - int(compared < kind(open_threshold))
+    return int(compared > kind(rule.close_threshold)) - int(compared < kind(rule.open_threshold))
 
 
 def _refuse_not_finite(envs: list[int], whole: str) -> None:

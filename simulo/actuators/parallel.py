@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simulo.actuators.commands import Command, decode_each, decode_one
+from simulo.actuators.commands import NOT_FINITE, Command, CommandRule, decode_each, decode_one
 from simulo.actuators.fingers import (
     Fingers,
     Width,
@@ -92,8 +92,9 @@ class ParallelGripperActuator:
         """One command for every environment: a GripperCommand, a number, or a tensor of one value.
 
         Raises ValueError for more values than one or one that is not finite, TypeError for a bool or a GripperState.
+        In an environment that does not validate actions, NaN becomes targets that are not finite instead.
         """
-        intent = decode_one(command, self.num_envs, self.open_threshold, self.close_threshold)
+        intent = decode_one(command, self.num_envs, self._rule)
         self._apply(torch.full((self.num_envs,), intent, dtype=torch.int8))
 
     def set_commands(self, commands: Sequence[Command] | Tensor | NDArray) -> None:
@@ -103,7 +104,7 @@ class ParallelGripperActuator:
         for a bool or a GripperState; nothing is changed then.
         """
         note = "" if self.robot.is_attached else " (the robot is not attached yet, which counts as one)"
-        self._apply(decode_each(commands, self.num_envs, note, self.open_threshold, self.close_threshold))
+        self._apply(decode_each(commands, self.num_envs, note, self._rule))
 
     def reset(self, env_ids: EnvIds | None = None) -> None:
         """Forget the commands of these environments and drive their fingers open. None means all, empty means none."""
@@ -184,6 +185,10 @@ class ParallelGripperActuator:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
+    @property
+    def _rule(self) -> CommandRule:
+        return CommandRule(self.open_threshold, self.close_threshold, self.robot.refuses_bad_commands)
+
     def _apply(self, intent: Tensor) -> None:
         if not self.enabled or not self._connect():
             return
@@ -192,9 +197,11 @@ class ParallelGripperActuator:
             self._positions(self.open_width, "open_width"),
             self._positions(self.closed_width, "closed_width"),
         )
-        self._latch.command(intent)
+        bad = intent == NOT_FINITE
+        self._latch.command(intent.masked_fill(bad, 0))
         commanded = intent.nonzero().flatten()
-        self._drive(commanded, torch.where(intent[commanded, None] < 0, opened, closed))
+        positions = torch.where(intent[commanded, None] < 0, opened, closed)
+        self._drive(commanded, positions.masked_fill(bad[commanded, None], torch.nan))
 
     def _drive(self, env_ids: Tensor, positions: Tensor) -> None:
         """positions: of all fingers, shape (fingers,) or (M, fingers); only the driven ones are commanded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -27,12 +28,23 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """physics_dt [s]: one physics step. physics_steps_per_action: physics steps in one environment step."""
+    """physics_dt [s]: one physics step. physics_steps_per_action: physics steps in one environment step.
+
+    Raises ValueError for counts that are no ints of 1 or more, and for a step that is not a finite time above 0.
+    """
 
     num_envs: int
     physics_dt: float
     physics_steps_per_action: int
     device: torch.device
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "physics_steps_per_action"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+                raise ValueError(f"{name} must be an int of at least 1, got {count!r}")
+        if not (math.isfinite(self.physics_dt) and self.physics_dt > 0):
+            raise ValueError(f"physics_dt must be a finite time > 0 in seconds, got {self.physics_dt}")
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,37 @@ def test_the_thresholds_themselves_are_idle_in_every_precision(sign):
     assert intents(made) == [sign]
 
 
+def test_numpy_numbers_are_compared_as_singles_one_by_one_and_in_an_array():
+    single = float(np.float32(0.3))  # as a double, it is above 0.3
+    for commands in ([single, -single], [np.float64(single), np.float64(-single)], np.array([single, -single])):
+        made = gripper(2)
+        made.set_commands(commands)
+        assert intents(made) == [IDLE, IDLE]
+    made = gripper(3)
+    made.set_commands(np.array([1, 0, -1], dtype=np.int16)[::-1])
+    assert intents(made) == [OPEN, IDLE, CLOSE]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_unvalidated_commands_that_are_not_finite_become_targets_that_are_not(bad):
+    """Never an idle: what stands between the robot and physics is to see them, in those environments alone."""
+    values = [1.0, bad, 0.0, -1.0]
+    tensor, half = torch.tensor(values), torch.tensor(values, dtype=torch.float16)
+    for commands in (values, tensor, half, np.array(values), np.array(values, dtype=np.float32)):
+        made = gripper(4)
+        made.robot.refuses_bad_commands = False
+        made.set_commands([0.0, 1.0, 0.0, 0.0])
+        made.set_commands(commands)
+        targets = made.robot.joint_position_targets[:, 1:]
+        assert torch.isnan(targets[1]).all() and torch.isfinite(targets[[0, 2, 3]]).all()
+        assert targets[[0, 2, 3], 0].tolist() == pytest.approx([0.0, HALF_OPEN, 0.04])
+        made.robot._bound.articulation.physics_tick += 1
+        made.update(0.02)
+        assert made.state.tolist() == [0, 0, -1, -1]  # it is still under the close command of before
+    made.set_command(bad)
+    assert torch.isnan(made.robot.joint_position_targets[:, 1:]).all()
+
+
 def test_mixed_lists_and_integer_tensors():
     made = gripper(5)
     made.set_commands([GripperCommand.CLOSE, -1, 0.0, np.float32(0.9), torch.tensor(-0.9, dtype=torch.bfloat16)])
@@ -112,7 +143,7 @@ def test_a_state_is_no_command(wrong):
     assert intents(made) == [IDLE, IDLE]
 
 
-@pytest.mark.parametrize("wrong", ["close", None, 1j, {"close": 1}, object()])
+@pytest.mark.parametrize("wrong", ["close", b"\x01", None, 1j, {"close": 1}, object()])
 def test_other_things_are_no_commands(wrong):
     made = gripper(1)
     with pytest.raises(TypeError):

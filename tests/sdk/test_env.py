@@ -230,11 +230,52 @@ def test_step_before_reset_and_nonsense_at_construction_are_refused():
         {"physics_dt": 0.0},
         {"physics_dt": float("nan")},
         {"physics_steps_per_action": 0},
+        {"num_envs": 1.5},
+        {"num_envs": True},
+        {"num_envs": "4"},
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=next(iter(options))):
             make(**options)
+    for options in ({"num_envs": 0}, {"physics_dt": float("nan")}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            simulo.Simulation(Drop(), **options)
     with pytest.raises(BackendError, match="mujoco"):
         make(backend="bullet")
+
+
+class Endless(Balls):
+    episode_length_s = float("nan")
+
+
+class WithoutActions(simulo.Task):
+    observation_dim = 3
+
+
+def test_a_task_without_widths_or_with_no_time_is_refused_before_anything_is_built():
+    with pytest.raises(ValueError, match="WithoutActions.action_dim must be an int.*None"):
+        LearningEnv(WithoutActions())
+    with pytest.raises(ValueError, match="Endless.episode_length_s.*nan"):
+        LearningEnv(Endless())
+
+
+@pytest.mark.parametrize("env_id", [2, -1])
+def test_b39_streams_are_those_of_environments_that_exist(env_id):
+    env = make()
+    env.reset(seed=0)
+    for ask in (env.rng, env.episode_seed, lambda i: env.assign_seed(i, 5)):
+        with pytest.raises(IndexError, match=rf"id {env_id} is outside \[0, 2\) \(num_envs=2\)"):
+            ask(env_id)
+    assert [env.episode_seed(i) for i in range(2)] == [(0, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("name", ["gate", "physics_failed", "time_limit", "truncated"])
+def test_a_task_cannot_end_episodes_under_the_environments_own_names(name):
+    """Its flags would stand in for the gate's, and an episode that the gate ends would go on."""
+    env = make(gate=SpyGate(terminate=[0]))
+    env.reset(seed=0)
+    env.task.get_dones = lambda: ({name: torch.zeros(2, dtype=torch.bool)}, torch.zeros(2, dtype=torch.bool))
+    with pytest.raises(ValueError, match=rf"get_dones\(\) uses \['{name}'\]"):
+        env.step(torch.zeros(2, 2))
 
 
 class Misshapen(Balls):
