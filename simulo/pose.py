@@ -33,7 +33,9 @@ class Pose:
         if position.shape != (3,) or not np.isfinite(position).all():
             raise ValueError(f"Pose.position must be three finite numbers in metres, got {self.position!r}")
         if quaternion.shape != (4,) or not np.isfinite(quaternion).all():
-            raise ValueError(f"Pose.orientation_wxyz must be four finite numbers (w, x, y, z), got {self.orientation_wxyz!r}")
+            raise ValueError(
+                f"Pose.orientation_wxyz must be four finite numbers (w, x, y, z), got {self.orientation_wxyz!r}"
+            )
         norm = float(np.linalg.norm(quaternion))
         if norm < 1e-9:
             raise ValueError("Pose.orientation_wxyz is zero and names no rotation; the identity is (1, 0, 0, 0)")
@@ -49,8 +51,8 @@ class Pose:
     @staticmethod
     def from_rpy(xyz: ArrayLike, rpy: ArrayLike) -> Pose:
         """Pose from a URDF origin: xyz [m] and fixed-axis roll, pitch, yaw [rad] (R = Rz(yaw) Ry(pitch) Rx(roll))."""
-        roll, pitch, yaw = (0.5 * float(v) for v in np.asarray(rpy, dtype=np.float64))
-        cr, sr, cp, sp, cy, sy = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch), math.cos(yaw), math.sin(yaw)
+        halves = [0.5 * float(angle) for angle in np.asarray(rpy, dtype=np.float64)]
+        (cr, sr), (cp, sp), (cy, sy) = ((math.cos(half), math.sin(half)) for half in halves)
         quaternion = (
             cr * cp * cy + sr * sp * sy,
             sr * cp * cy - cr * sp * sy,
