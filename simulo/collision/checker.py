@@ -319,11 +319,13 @@ class CollisionChecker:
 
     def stages(self) -> dict[str, Callable[[], None]]:
         """Each stage of a check by itself, recorded: to time it, with the inputs of the last check, rows and all."""
-        recorded = {}
+        recorded: dict[str, Callable[[], None]] = {}
         for name in self._launches.stages:
             with wp.ScopedCapture(device=str(self.device)) as capture:
                 self._launches.launch(name)
-            recorded[name] = partial(wp.capture_launch, capture.graph)
+            graph = capture.graph
+            assert graph is not None, "a capture that has ended holds its graph"
+            recorded[name] = partial(wp.capture_launch, graph)
         return recorded
 
     # How a call reaches the kernels.

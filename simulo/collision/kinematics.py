@@ -52,7 +52,9 @@ def build_edges(
     columns = {name: i for i, name in enumerate(description.joint_names)}
     edge_of = {e.child: e for e in (*description.joints, *description.fixed_attachments, *description.mimic_joints)}
     number = {name: i for i, name in enumerate(links)}
-    rows = [(-1, number[description.root_link], -1, 0, FixedAttachment("", description.root_link, Pose()))]
+    rows: list[tuple[int, int, int, int, Edge]] = [
+        (-1, number[description.root_link], -1, 0, FixedAttachment("", description.root_link, Pose()))
+    ]
     for name in links[1:]:
         edge = edge_of[name]
         rows.append((number[edge.parent], number[name], _column(edge, columns), 0, edge))

@@ -130,6 +130,7 @@ class Launches:
             for name in names:
                 self.launch(name, first_entry, entries)
         graph = capture.graph
+        assert graph is not None, "a capture that has ended holds its graph"
         return lambda: wp.capture_launch(graph)
 
     def run(self) -> None:

@@ -1,4 +1,4 @@
-"""MuJoCo on the same hulls: an independent truth of kinematics and of verdicts; coal for distances; an LP for disputes."""
+"""MuJoCo on the same hulls, a truth of kinematics and verdicts; coal for distances; an LP for disputes."""
 
 from __future__ import annotations
 

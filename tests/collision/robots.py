@@ -21,7 +21,6 @@ from simulo.description import (
 )
 from simulo.pose import Pose
 
-
 IDENTITY = Pose()
 
 

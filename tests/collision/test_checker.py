@@ -24,13 +24,13 @@ def scene(model: CollisionModel, num_envs: int, horizon: int = 1, repeat: int = 
     cells = np.zeros((num_envs, 60, 80, 40), bool)
     for env, kind in enumerate(kinds):
         rng = np.random.default_rng(int(kind))
-        for x, y, z in rng.integers(0, (56, 76, 36), (12, 3)):
+        for x, y, z in rng.integers(0, (56, 76, 36), (120, 3)):
             cells[env, x : x + 4, y : y + 4, z : z + 3] = True
     checker.set_voxels(grid(cells, 0.02, (0.1, -0.8, 0.2)))
     at = torch.tensor([pose((0.3 + 0.01 * k, -0.1, 0.5)) for k in kinds], dtype=torch.float32)
     checker.set_primitives(Primitives.of(["ball"], [ConvexShape.sphere(0.05)], at[:, None]))
-    held = torch.tensor([pose((0.0, 0.0, 0.08 + 0.002 * k)) for k in kinds], dtype=torch.float32)
-    checker.attach(Payload("right", ConvexShape.box((0.04, 0.04, 0.1)), held))
+    held = torch.tensor([pose((0.0, 0.0, -0.165 - 0.002 * k)) for k in kinds], dtype=torch.float32)
+    checker.attach(Payload("right", ConvexShape.box((0.04, 0.3, 0.04)), held))
     return checker
 
 
