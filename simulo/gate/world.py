@@ -200,7 +200,11 @@ class PerceivedWorld:
         self._perception.look()
 
     def load(self, checker: CollisionChecker) -> None:
-        checker.set_voxels(self._grid.with_unknown_occupied() if self._unknown_occupied else self._grid)
+        if self._unknown_occupied:
+            solid = self._grid.bricks | self._perception.unseen_cells()
+            checker.set_voxels(replace(self._grid, bricks=solid))
+        else:
+            checker.set_voxels(self._grid)
 
     def cell_name(self, code: int, env: int) -> str:
         return name_cell(self._grid, code, env)

@@ -64,10 +64,17 @@ class Scene(Protocol):
 class Environment(Protocol):
     """What is read of a `simulo.LearningEnv`."""
 
-    num_envs: int
-    step_count: int
-    device: torch.device
-    scene: Scene
+    @property
+    def num_envs(self) -> int: ...
+
+    @property
+    def step_count(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def scene(self) -> Scene: ...
 
     @property
     def dt(self) -> float: ...
@@ -145,6 +152,12 @@ class DeploySimPerception:
         if len(unseen):
             self._unseen[unseen] = False
             self._take_frame(unseen, times=self.mapper.evidence.frames_to_occupy)
+
+    def unseen_cells(self) -> Tensor:
+        """Bricks, int64, of the cells that no ray has reached and that the robot itself does not fill."""
+        unseen = self.mapper.unknown.clone()
+        self.self_filter.spare(unseen, self.grid, self.robot.state.link_poses, self._every_env)
+        return unseen
 
     def hold(self, slot: int, shape: ConvexShape, link: str, pose_in_link: Tensor, env_ids: Tensor) -> None:
         """The robot now holds `shape`: what it fills is free of obstacles at once, and it shows none from now on.

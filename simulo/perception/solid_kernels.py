@@ -69,16 +69,19 @@ def spare_robot_kernel(
     if mask == wp.uint64(0):
         return
     corner = brick_corner(lattice, brick)
+    middle = wp.transform_point(env_from_lattice, corner + wp.vec3f(2.0, 2.0, 2.0) * lattice.cell)
     reach = padding + 0.8660255 * lattice.cell
-    for cell in range(64):
-        bit = wp.uint64(1) << wp.uint64(cell)
-        if (mask & bit) != wp.uint64(0):
-            center = wp.transform_point(env_from_lattice, corner + cell_offset(cell, lattice.cell))
-            for k in range(poses.shape[1]):
-                shape = shapes[i, k]
-                if shape >= 0:
-                    if near_shape(body.shapes, shape, body.point, poses[i, k], center, reach):
-                        mask = mask & ~bit
+    for k in range(poses.shape[1]):
+        shape = shapes[i, k]
+        if shape >= 0:
+            away = wp.length(middle - wp.transform_get_translation(poses[i, k]))
+            if away <= body.shapes.reach[shape] + reach + 2.5981 * lattice.cell:
+                for cell in range(64):
+                    bit = wp.uint64(1) << wp.uint64(cell)
+                    if (mask & bit) != wp.uint64(0):
+                        center = wp.transform_point(env_from_lattice, corner + cell_offset(cell, lattice.cell))
+                        if near_shape(body.shapes, shape, body.point, poses[i, k], center, reach):
+                            mask = mask & ~bit
     mask_out[i, brick] = mask
 
 

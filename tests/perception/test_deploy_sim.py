@@ -135,6 +135,26 @@ def test_a_perception_that_stops_looking_goes_stale_and_the_gate_holds():
     assert kinds[:25] == ["clear"] * 25 and kinds[-5:] == ["stale_map"] * 5
 
 
+def test_b28_unseen_space_is_free_and_counted_or_solid_but_for_the_robots_own_inside():
+    """The cameras watch the right hand. Where the left one would go, some cells have never been seen."""
+    q = rest()
+    elsewhere = rest(left_joint1=0.3)  # swung back, out of the cameras' sight
+    for policy, kind in (("free", "clear"), ("occupied", "world")):
+        gate = CollisionGate(openarm(), unknown=policy)
+        _, perception = seen({}, q, gate)
+        assert gate.check(q).clear[0]
+        verdict = gate.check(elsewhere)
+        assert verdict.kind_name(0) == kind
+        if policy == "free":
+            assert int(verdict.unknown_cells[0]) > 0 and "unseen cells in reach" in verdict.describe(0)
+        else:
+            assert verdict.parties(0)[0].startswith("openarm_left")
+        unseen = perception.grid.corner.apply((np.argwhere(cells_of(perception.unseen_cells()[0])) + 0.5) * CELL)
+        assert len(unseen) > 1000
+        palm = placed("openarm_right_ee_base_link", q)
+        assert np.linalg.norm(unseen - palm.center_mass, axis=1).min() > 0.02
+
+
 def test_b33_in_simulation_what_the_hand_takes_is_no_obstacle_in_the_same_tick():
     """A block between the open jaws and a neighbour 60 mm beside it: closing stops before the attach and not after."""
     q = rest(right_finger_joint1=-0.6)
