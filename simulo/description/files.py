@@ -6,11 +6,12 @@ Only shapes, types and finiteness are checked here; whether the parts fit togeth
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from simulo.description.schema import JointRole, JointType
 from simulo.errors import DescriptionError
@@ -20,7 +21,15 @@ FORMAT = 1
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Triple = tuple[Number, Number, Number]
-Quadruple = tuple[Number, Number, Number, Number]
+
+
+def _refuse_no_rotation(wxyz: tuple[float, ...]) -> tuple[float, ...]:
+    if math.hypot(*wxyz) < 1e-9:
+        raise ValueError("a quaternion of length zero names no rotation; the identity is [1, 0, 0, 0]")
+    return wxyz
+
+
+Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_refuse_no_rotation)]
 
 
 class _Part(BaseModel):
@@ -29,7 +38,7 @@ class _Part(BaseModel):
 
 class PoseEntry(_Part):
     position: Triple = (0.0, 0.0, 0.0)
-    orientation_wxyz: Quadruple = (1.0, 0.0, 0.0, 0.0)
+    orientation_wxyz: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
 
 class SourceEntry(_Part):
@@ -123,7 +132,7 @@ class MimicEdgeEntry(MovingEdgeEntry):
 
 class BoxEntry(_Part):
     position: Triple
-    orientation_wxyz: Quadruple
+    orientation_wxyz: Quaternion
     half: Triple
 
 
@@ -143,7 +152,8 @@ class GeometryEntry(_Part):
 
 
 class CollisionFile(_Part):
-    """collision.json, as `simulo lower` writes it."""
+    """collision.json, as `simulo lower` writes it. bare_links: those whose model gives them no shape; absent when
+    there are none. Any other link must have its geometry, or the file has lost some."""
 
     format: Literal[1]
     robot: str
@@ -154,6 +164,7 @@ class CollisionFile(_Part):
     mimic_joints: list[MimicEdgeEntry]
     fixed_attachments: list[EdgeEntry]
     exempt_pairs: list[DisabledPairEntry]
+    bare_links: list[str] | None = None
     geometry: dict[str, GeometryEntry]
     swept: dict[str, GeometryEntry]
 
@@ -164,7 +175,7 @@ _FileT = TypeVar("_FileT", bound=_Part)
 def parse_robot_file(text: str, path: Path) -> RobotFile:
     """robot.yaml's text to its entries. Raises DescriptionError naming the file, the element and what is wrong."""
     try:
-        data = yaml.safe_load(text)
+        data = yaml.load(text, Loader=_StrictLoader)
     except yaml.YAMLError as error:
         raise DescriptionError(f"{path} is not valid YAML: {error}") from error
     return _validated(RobotFile, data, path, "correct the entry in this file")
@@ -174,12 +185,31 @@ def parse_collision_file(text: str, path: Path, robot: str) -> CollisionFile:
     """collision.json's text to its entries. Raises DescriptionError naming the file, the element and the command."""
     remedy = f"this file is generated, do not edit it: run `simulo lower {robot}`"
     try:
-        data = json.loads(text, parse_constant=_refuse_constant)
+        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_named_once)
     except ValueError as error:
         raise DescriptionError(f"{path} is corrupt or cut short ({error}); {remedy}") from error
     if isinstance(data, dict) and data.get("format") != FORMAT:
         raise DescriptionError(f"{path}: format is {data.get('format')!r}, this simulo reads {FORMAT}; {remedy}")
     return _validated(CollisionFile, data, path, remedy)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Of a key that is given twice YAML keeps the last; here one of the two is a mistake, and which is not known."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for (key, _), name in zip(node.value, keys, strict=True):
+            if keys.count(name) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{name!r} is given twice", key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
+    return named
 
 
 def _refuse_constant(token: str) -> float:

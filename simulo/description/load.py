@@ -49,22 +49,24 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     """
     folder = robot_folder(name_or_path)
     robot_path, collision_path = folder / ROBOT_FILE, folder / COLLISION_FILE
-    robot_text = _read(robot_path)
+    robot_text = read_text(robot_path)
     robot = parse_robot_file(robot_text, robot_path)
     if not collision_path.is_file():
         raise DescriptionError(
             f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`"
         )
-    collision_text = _read(collision_path)
+    collision_text = read_text(collision_path)
     collision = parse_collision_file(collision_text, collision_path, str(name_or_path))
     _refuse_disagreement(robot, collision, collision_path)
     digest = hashlib.sha256(robot_text.encode() + b"\0" + collision_text.encode()).hexdigest()
     description = assemble(robot, collision, digest, str(folder))
     validate(description, str(folder))
+    _refuse_lost_geometry(robot, collision, collision_path)
     return description
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A description's file. Raises DescriptionError when it cannot be read, or is no text."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -88,10 +90,26 @@ def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path)
                 f"run `simulo lower {robot.name}` again"
             )
     for edge in collision.mimic_joints:
-        if relations[edge.name] != MimicRelation(edge.name, edge.mimics, edge.multiplier, edge.offset):
+        lowered = MimicRelation(edge.name, edge.mimics, edge.multiplier, edge.offset)
+        if relations[edge.name] != lowered:
             raise DescriptionError(
-                f"{path}: mimic joint {edge.name!r} was lowered as {edge.multiplier} * {edge.mimics} + {edge.offset}, "
+                f"{path}: mimic joint {edge.name!r} was lowered as {lowered}, "
                 f"but {ROBOT_FILE} now declares {relations[edge.name]}; run `simulo lower {robot.name}` again"
+            )
+
+
+def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
+    """Every link has geometry or is said to have none: what is missing would never be checked."""
+    bare = collision.bare_links or []
+    for link in collision.links:
+        if (link in collision.geometry) == (link in bare):
+            problem = "has geometry and is listed as bare" if link in bare else "has no geometry"
+            raise DescriptionError(f"{path}: link {link!r} {problem}; run `simulo lower {robot.name}` again")
+    for link in robot.tight_links:
+        if link not in collision.geometry:
+            raise DescriptionError(
+                f"{path.parent / ROBOT_FILE}: tight_links names {link!r}, which is no link with geometry; "
+                f"there are: {', '.join(collision.geometry)}"
             )
 
 

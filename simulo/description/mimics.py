@@ -18,6 +18,9 @@ class MimicRelation:
     multiplier: float
     offset: float
 
+    def __str__(self) -> str:
+        return f"{self.multiplier} * {self.leader} + {self.offset}"
+
 
 def flatten_mimics(
     relations: Iterable[MimicRelation], actuated: Collection[str], where: str

@@ -106,13 +106,15 @@ def _check_grippers(description: RobotDescription, where: str) -> None:
         if gripper.open_position == gripper.closed_position:
             raise DescriptionError(f"{label}: open_position and closed_position are both {gripper.open_position}")
         pads = [point.link for point in gripper.pad_points]
+        if pads[0] == pads[1]:
+            raise DescriptionError(f"{label}: both pad_points are on {pads[0]!r}; give one on each side of the grasp")
         _refuse_unknown(
             pads, {gripper.hand_link, *gripper.grasp_contact_links}, f"{label}: pad_points", "link of this hand"
         )
 
 
 def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> None:
-    """A jaw rides on the gripper's joint itself, a follower on a mimic of it."""
+    """A jaw rides on the gripper's joint itself, a follower on a mimic of it, and both on the hand."""
     movers = {edge.child: edge for edge in (*description.joints, *description.mimic_joints)}
     for link in gripper.jaw_links:
         edge = movers.get(link)
@@ -134,6 +136,15 @@ def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> 
     ]
     if undeclared:
         raise DescriptionError(f"{label}: {undeclared[0]!r} follows {gripper.joint!r}; list it under follower_links")
+    parents = {edge.child: edge.parent for edge in all_edges(description)}
+    for finger in gripper.grasp_contact_links:
+        link = finger
+        while link != gripper.hand_link:
+            if link not in parents:
+                raise DescriptionError(
+                    f"{label}: finger {finger!r} does not hang on hand_link {gripper.hand_link!r}; name the hand's link"
+                )
+            link = parents[link]
 
 
 def _check_rest_pose(description: RobotDescription, where: str) -> None:

@@ -53,10 +53,6 @@ def _refuse_relation(declared: MimicRelation, lowered: MimicRelation, path: Path
     )
     if not same:
         raise LoweringError(
-            f"{where}: mimic joint {declared.joint!r} is declared as {_formula(declared)}, "
-            f"but {path} has {_formula(lowered)}; correct robot.yaml"
+            f"{where}: mimic joint {declared.joint!r} is declared as {declared}, "
+            f"but {path} has {lowered}; correct robot.yaml"
         )
-
-
-def _formula(relation: MimicRelation) -> str:
-    return f"{relation.multiplier} * {relation.leader} + {relation.offset}"

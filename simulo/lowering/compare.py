@@ -8,7 +8,7 @@ from simulo.description.files import CollisionFile, GeometryEntry
 from simulo.description.load import NANOMETRE
 from simulo.lowering.hull import outside_by
 
-_KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "exempt_pairs")
+_KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "exempt_pairs", "bare_links")
 
 
 def differences(committed: CollisionFile, lowered: CollisionFile) -> list[str]:

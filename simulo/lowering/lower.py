@@ -19,7 +19,7 @@ from simulo.description.files import (
     RobotFile,
     parse_robot_file,
 )
-from simulo.description.load import assemble, declared_relations
+from simulo.description.load import assemble, declared_relations, read_text
 from simulo.description.mimics import MimicRelation
 from simulo.description.registry import ROBOT_FILE, robot_folder
 from simulo.description.schema import LinkGeometry, RobotDescription, Source
@@ -61,7 +61,7 @@ def lower_robot(
     """
     folder = robot_folder(name_or_path)
     path = folder / ROBOT_FILE
-    robot = parse_robot_file(path.read_text(encoding="utf-8"), path)
+    robot = parse_robot_file(read_text(path), path)
     progress("read the model", 0, 1)
     model = read_model(robot, resolve_model(Source(**robot.source.model_dump())))
     where = str(path)
@@ -123,6 +123,7 @@ def _finished(
             for edge in model.attachments
         ],
         exempt_pairs=[],
+        bare_links=[link for link in model.links if link not in geometry] or None,
         geometry=entries,
         swept={},
     )

@@ -158,6 +158,15 @@ def pull_a_piece_out_of_the_torso(data: dict[str, Any]) -> None:
         case(lambda d: piece(d)["dop_nm"].pop(), ("link4", "(13, 2)"), id="dop-shape"),
         case(lambda d: piece(d)["vertices_nm"][7].__setitem__(0, 10**9), ("link4", "26-DOP"), id="hull-out-of-dop"),
         case(lambda d: piece(d)["box"]["half"].__setitem__(1, 0.001), ("link4", "box"), id="dop-out-of-box"),
+        case(
+            lambda d: d["geometry"].pop(f"{LEFT}_link3"), (f"{LEFT}_link3", "has no geometry", "simulo lower"),
+            id="geometry-lost",
+        ),
+        case(lambda d: d.update(bare_links=[f"{LEFT}_link3"]), (f"{LEFT}_link3", "bare"), id="bare-with-geometry"),
+        case(
+            lambda d: elbow(d)["origin"].update(orientation_wxyz=[0, 0, 0, 0]),
+            (f"{LEFT}_joint4", "orientation_wxyz", "names no rotation"), id="no-rotation",
+        ),
         case(pull_a_piece_out_of_the_torso, ("openarm_body_link0", "piece 0", "link's hull"), id="piece-out-of-hull"),
     ],
 )  # fmt: skip
@@ -219,6 +228,18 @@ MIMIC = f"{LEFT}_finger_joint2"
         ),
         case(pair("a", "b", " "), ("a", "b"), id="pair-blank-reason"),
         case(lambda d: d.update(touch_links=["ghost"]), ("touch_links", "'ghost'"), id="touch-links"),
+        case(lambda d: d.update(tight_links={"ghost": 2}), ("tight_links", "'ghost'"), id="tight-ghost"),
+        case(
+            lambda d: gripper(d).update(hand_link="openarm_right_ee_base_link"),
+            ("'left'", "openarm_right_ee_base_link", "does not hang on"), id="hand-of-the-other-arm",
+        ),
+        case(
+            lambda d: pad(d).update(link=f"{LEFT}_ee_outer_finger"), ("'left'", "both pad_points"), id="pads-one-side"
+        ),
+        case(
+            lambda d: gripper(d)["grasp_frame"].update(orientation_wxyz=[0, 0, 0, 0]),
+            ("'left'", "grasp_frame", "names no rotation"), id="grasp-frame",
+        ),
         case(lambda d: d.update(tight_links={"openarm_body_link0": 0}), ("tight_links",), id="no-slabs"),
     ],
 )  # fmt: skip
@@ -232,6 +253,18 @@ def test_a_bad_robot_file_is_refused_by_name(copy: Path, edit: Edit, words: tupl
 def test_yaml_that_is_not_yaml_is_refused(copy: Path) -> None:
     (copy / "robot.yaml").write_text("joints: [")
     assert "not valid YAML" in refusal(copy)
+
+
+def test_what_is_given_twice_is_refused(copy: Path) -> None:
+    """Both formats keep the last of two equal keys, and so would forget limits or exemptions without a word."""
+    path = copy / "robot.yaml"
+    whole = path.read_text()
+    path.write_text(whole + f"rest_pose: {{{LEFT}_joint4: 0.5}}\n")
+    assert "'rest_pose' is given twice" in refusal(copy)
+    path.write_text(whole)
+    path = copy / "collision.json"
+    path.write_text(path.read_text().rstrip().removesuffix("}") + ', "exempt_pairs": []}')
+    assert "'exempt_pairs' is given twice" in refusal(copy)
 
 
 def test_chains_of_mimics_are_flattened(copy: Path) -> None:
@@ -248,7 +281,8 @@ def test_chains_of_mimics_are_flattened(copy: Path) -> None:
     edit_json(copy, lambda d: d["mimic_joints"][1].update(mimics=leader, multiplier=6.0, offset=0.7))
     edit_yaml(copy, lambda d: d["grippers"].pop())
     edit_json(copy, lambda d: d["swept"].pop("right"))
-    edit_yaml(copy, lambda d: d["grippers"][0]["follower_links"].append("openarm_right_ee_outer_finger"))
+    edit_yaml(copy, lambda d: gripper(d)["follower_links"].append("openarm_right_ee_outer_finger"))
+    edit_yaml(copy, lambda d: gripper(d).update(hand_link="openarm_body_link0"))  # the one that carries both
     last = load_description(copy).mimic_joints[1]
     assert (last.mimics, last.multiplier, last.offset) == (leader, 6.0, pytest.approx(0.7))
 

@@ -182,9 +182,14 @@ def test_a_link_without_shapes_is_a_frame_and_nothing_else(workshop: Workshop) -
     text = robot(link("world", ""), link("a"), joint("stand", "fixed", "world", "a", xyz="0 0 0.7"))
     with pytest.raises(LoweringError, match="tight link 'world' has no geometry"):
         lower_robot(workshop.robot(text, "world", []), {"world": 2})
-    lowered = lower_robot(workshop.robot(text, "world", []))
-    assert list(lowered.description.geometry) == ["a"]
-    assert reference_fk(lowered.description, [])["a"][2, 3] == pytest.approx(0.7)
+    description = load_description(workshop.robot(text, "world", []) and workshop.lowered())
+    assert list(description.geometry) == ["a"]
+    assert reference_fk(description, [])["a"][2, 3] == pytest.approx(0.7)
+    entries = json.loads((workshop.folder / "collision.json").read_text())
+    assert entries.pop("bare_links") == ["world"]
+    (workshop.folder / "collision.json").write_text(json.dumps(entries))
+    with pytest.raises(DescriptionError, match="link 'world' has no geometry; run `simulo lower tiny`"):
+        load_description(workshop.folder)
 
 
 def test_a_model_that_is_nowhere_lists_every_place(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
