@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import trimesh
@@ -16,6 +18,9 @@ FLATNESS = 1e-6
 
 SUSPICIOUS_SIZE = 10.0
 """[m] A wider mesh is more likely in millimetres."""
+
+# What trimesh's readers raise on damaged files, whatever the format.
+_UNREADABLE = (ValueError, OSError, LookupError, TypeError, NotImplementedError, ImportError, BadZipFile, zlib.error)
 
 _SIDES = 64
 _SPHERE_SUBDIVISIONS = 3
@@ -31,12 +36,14 @@ def load_mesh(path: Path, scale: ArrayLike, owner: str) -> trimesh.Trimesh:
     try:
         scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh)]
-    except (ValueError, OSError, IndexError, KeyError, TypeError, NotImplementedError, ImportError) as error:
+    except _UNREADABLE as error:
         raise LoweringError(
             f"{owner}: mesh file {path} cannot be read ({error}); export it again as STL or OBJ"
         ) from error
     if not meshes or sum(len(mesh.faces) for mesh in meshes) == 0:
         raise LoweringError(f"{owner}: mesh file {path} is empty; remove the shape or export it again")
+    if not all(_is_well_formed(mesh) for mesh in meshes):
+        raise LoweringError(f"{owner}: mesh file {path} has a triangle without a corner in space; export it again")
     vertices = np.concatenate([np.asarray(mesh.vertices, dtype=np.float64) for mesh in meshes])
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = np.concatenate([np.asarray(mesh.faces) + start for mesh, start in zip(meshes, starts[:-1], strict=True)])
@@ -49,6 +56,12 @@ def load_mesh(path: Path, scale: ArrayLike, owner: str) -> trimesh.Trimesh:
             f"{owner}: mesh file {path} is over {SUSPICIOUS_SIZE:g} m wide; is its scale right?", stacklevel=2
         )
     return _merged(vertices, faces)
+
+
+def _is_well_formed(mesh: trimesh.Trimesh) -> bool:
+    """A damaged file may give vertices of two coordinates, or triangles of vertices that it has not got."""
+    faces = np.asarray(mesh.faces)
+    return mesh.vertices.shape[1:] == (3,) and bool(((faces >= 0) & (faces < len(mesh.vertices))).all())
 
 
 def refuse_bad_vertices(vertices: NDArray[np.float64], label: str) -> None:

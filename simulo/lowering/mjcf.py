@@ -43,6 +43,11 @@ def read_mjcf(path: Path, root_link: str) -> RobotModel:
     """
     model = _compiled(path)
     names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(1, model.nbody))]
+    if root_link in names[1:]:
+        raise LoweringError(
+            f"{path}: root_link {root_link!r} is also a body of the file; root_link names the file's world, in which "
+            "that body has a place of its own: choose another name"
+        )
     joints, attachments = [], []
     for body in range(1, model.nbody):
         edge = _edge(model, body, names, path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,6 +41,11 @@ def read_urdf(path: Path, package_roots: Sequence[Path] = ()) -> RobotModel:
     if robot.tag != "robot":
         raise LoweringError(f"{path} is not a URDF file: its root element is <{robot.tag}>, not <robot>")
     elements = robot.findall("joint")
+    for kind in ("link", "joint"):
+        names = [_name(element, kind, path) for element in robot.findall(kind)]
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise LoweringError(f"{path}: {kind} {repeated[0]!r} is defined more than once; names are unique")
     links = _ordered_links([_name(link, "link", path) for link in robot.findall("link")], elements, path)
     mimics = _mimics(elements, path)
     joints = [_joint(element, mimics, path) for element in elements if element.get("type") != "fixed"]

@@ -124,11 +124,7 @@ def test_primitives_are_circumscribed(tmp_path: Path, geom: str) -> None:
         reach = mujoco.mj_ray(model, data, origin, direction, None, 1, -1, np.zeros(1, np.int32), None)
         point = origin + reach * direction
         assert (mesh.face_normals @ point - planes).max() <= 1e-9
-    assert (
-        mesh.bounds.ptp(axis=0).max() < 0.25
-        if hasattr(mesh.bounds, "ptp")
-        else np.ptp(mesh.bounds, axis=0).max() < 0.25
-    )
+    assert np.ptp(mesh.bounds, axis=0).max() < 0.25
 
 
 def body(inside: str) -> str:
@@ -140,6 +136,10 @@ def body(inside: str) -> str:
     [
         pytest.param("<mujoco><worldbody>", ("cannot be read",), id="cut-short"),
         pytest.param(body("<freejoint/><geom size='1'/>"), ("'hand'", "free"), id="free-joint"),
+        pytest.param(
+            "<mujoco><worldbody><body name='base' pos='0 0 0.7'><geom size='1'/></body></worldbody></mujoco>",
+            ("'base'", "another name"), id="b21-root-and-world",
+        ),
         pytest.param(body("<joint name='j' type='ball'/><geom size='1'/>"), ("'j'", "ball"), id="ball-joint"),
         pytest.param(
             body("<joint name='j'/><joint name='k' axis='1 0 0'/><geom size='1'/>"), ("'hand'", "2 joints"), id="two"

@@ -136,6 +136,11 @@ def test_b22_follower_needs_no_limit_of_its_own(tmp_path: Path) -> None:
             robot(link("a"), link("b"), link("c"), joint("j", "fixed", "b", "c"), joint("k", "fixed", "c", "b")),
             ("b, c", "circle"), id="circle",
         ),
+        pytest.param(robot(link("a"), link("a")), ("link 'a'", "more than once"), id="link-twice"),
+        pytest.param(
+            robot(link("a"), link("b"), link("c"), joint("j", "fixed", "a", "b"), joint("j", "fixed", "a", "c")),
+            ("joint 'j'", "more than once"), id="joint-twice",
+        ),
         pytest.param(robot(link("a"), link("b"), joint("j", "floating", "a", "b")), ("'j'", "floating"), id="floating"),
         pytest.param(robot(link("a"), link("b"), joint("j", "fixed", "a", "b", xyz="0 nan 0")), ("'j'",), id="nan"),
         pytest.param(robot(link("a", shape("<box size='1 0 1'/>"))), ("'a'", "size"), id="flat-box"),
@@ -183,11 +188,21 @@ def test_b19_bad_meshes_are_refused_naming_link_and_file(tmp_path: Path) -> None
     quad.export(tmp_path / "flat.stl")
     (tmp_path / "empty.stl").write_bytes(b"")
     (tmp_path / "three.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    (tmp_path / "plane.obj").write_text("v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n")
+    (tmp_path / "cornerless.ply").write_text(
+        "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+        "element face 1\nproperty list uchar int vertex_indices\nend_header\n"
+        "0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 170\n"
+    )
+    (tmp_path / "no_zip.3mf").write_bytes(b"PK no more")
     (tmp_path / "nan.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 nan\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
     expected = {
         "flat.stl": "flat",
         "empty.stl": "",
         "three.obj": "flat",
+        "plane.obj": "export it again",
+        "cornerless.ply": "export it again",
+        "no_zip.3mf": "cannot be read",
         "nan.obj": "not finite",
         "no.stl": "does not exist",
     }
