@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from rich.table import Table
@@ -29,6 +29,11 @@ ROWS = {
     "proxy contacts": "proxy_contacts",
     "dynamic": "dynamic",
 }
+
+FINGER_MODELS: tuple[Literal["mimic", "swept"], ...] = ("mimic", "swept")
+WORLDS: tuple[Literal["voxels", "primitives"], ...] = ("voxels", "primitives")
+
+Name = TypeVar("Name", bound=str)
 
 Episodes = Annotated[int, typer.Option(min=1, help="Episodes of the shadow run.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the first episode; the others count on from it.")]
@@ -89,11 +94,11 @@ def stop_count(
                 task=task,
                 episodes=episodes,
                 seed=seed,
-                finger_models=_chosen(finger_model, ("mimic", "swept"), "--finger-model"),
+                finger_models=_chosen(finger_model, FINGER_MODELS, "--finger-model"),
                 hazards=hazards,
                 neighbours=neighbours,
                 cells=_lengths(cell),
-                worlds=_chosen(world, ("voxels", "primitives"), "--world"),
+                worlds=_chosen(world, WORLDS, "--world"),
                 success_episodes=success_episodes,
                 envs=envs,
             )
@@ -138,11 +143,11 @@ def _success(row: dict[str, Any]) -> str:
     return "n/a" if rate is None else f"{figure(100 * rate, 0)} % of {row['success_episodes']}"
 
 
-def _chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in text.split(","))
-    if wrong := [name for name in names if name not in known]:
+def _chosen(text: str, known: tuple[Name, ...], option: str) -> tuple[Name, ...]:
+    asked = dict.fromkeys(part.strip() for part in text.split(","))
+    if wrong := [name for name in asked if name not in known]:
         raise typer.BadParameter(f"{wrong[0]!r} is none of {', '.join(known)}", param_hint=option)
-    return tuple(dict.fromkeys(names))
+    return tuple(name for text in asked for name in known if name == text)
 
 
 def _lengths(text: str) -> tuple[float, ...]:

@@ -169,9 +169,10 @@ class JudgePanel:
         """Props that touch a support region."""
         if region is None:
             return ()
-        pose = (
-            region.pose if isinstance(region.pose, Pose) else Pose(*np.split(np.asarray(region.pose).reshape(7), [3]))
-        )
+        pose = region.pose
+        if not isinstance(pose, Pose):
+            numbers = np.asarray(pose).reshape(7)
+            pose = Pose(tuple(numbers[:3]), tuple(numbers[3:]))
         parts = [(p.name, p.shape, matrix_of(p.pose[env].double().numpy())) for p in self.env.scene.primitives()]
         box = solid(Box(region.size))
         return tuple(name for name, shape, at in parts if distance_between(box, pose.matrix, solid(shape), at) <= 0.0)

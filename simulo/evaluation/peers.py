@@ -1,5 +1,8 @@
 """The same question asked of other checkers, for `simulo bench gate`: is one configuration clear of itself."""
 
+# MuJoCo's bindings have no stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

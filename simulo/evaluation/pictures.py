@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
+from simulo.evaluation.picture_kernels import cast
 from simulo.pose import Pose
 
 Array = NDArray[np.float64]
@@ -40,21 +41,6 @@ class View:
         u, v = np.meshgrid(np.arange(self.width) + 0.5 - self.width / 2, np.arange(self.height) + 0.5 - self.height / 2)
         directions = np.stack([u / focal, v / focal, np.ones_like(u)], axis=-1).reshape(-1, 3) @ self.pose.rotation.T
         return directions / np.linalg.norm(directions, axis=1, keepdims=True)
-
-
-@wp.kernel(enable_backward=False)
-def _cast(
-    mesh: wp.uint64,
-    origin: wp.vec3,
-    directions: wp.array(dtype=wp.vec3),
-    distance_out: wp.array(dtype=wp.float32),
-    face_out: wp.array(dtype=wp.int32),
-):
-    ray = wp.tid()
-    hit = wp.mesh_query_ray(mesh, origin, directions[ray], 100.0)
-    if hit.result:
-        distance_out[ray] = hit.t
-        face_out[ray] = hit.face
 
 
 def render(solids: list[Surface], overlay: list[Surface], view: View) -> NDArray[np.uint8]:
@@ -92,11 +78,11 @@ def _shaded(surfaces: list[Surface], view: View, rays: Array) -> tuple[Array, Ar
     distance = wp.full(len(rays), np.inf, dtype=wp.float32, device="cpu")
     face = wp.full(len(rays), -1, dtype=wp.int32, device="cpu")
     inputs = [mesh.id, wp.vec3(*view.pose.position), wp.array(rays, dtype=wp.vec3, device="cpu")]
-    wp.launch(_cast, dim=len(rays), inputs=inputs, outputs=[distance, face], device="cpu")
+    wp.launch(cast, dim=len(rays), inputs=inputs, outputs=[distance, face], device="cpu")
     edges = triangles[:, 1:] - triangles[:, :1]
     normals = np.cross(edges[:, 0], edges[:, 1])
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
-    hit = face.numpy()
+    hit: NDArray[np.int32] = face.numpy()  # type: ignore[assignment]
     # Both sides are lit: meshes of real robots do not all wind their triangles one way.
     facing = np.sign(-np.einsum("ij,ij->i", rays, normals[hit]))[:, None] * normals[hit]
     brightness = 0.45 + 0.55 * np.clip(facing @ _LIGHT, 0.0, 1.0)

@@ -7,11 +7,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulo.errors import SimuloError
+
+FingerModel = Literal["mimic", "swept"]
+World = Literal["voxels", "primitives"]
 
 
 class RecordError(SimuloError, ValueError):
@@ -22,8 +26,8 @@ class RecordError(SimuloError, ValueError):
 class JudgeName:
     """One gate of a shadow run. world: "voxels" or "primitives". cell [m]."""
 
-    finger_model: str
-    world: str
+    finger_model: FingerModel
+    world: World
     cell: float
 
     def __str__(self) -> str:

@@ -172,7 +172,7 @@ def _clearance_plot(events: dict[str, list[StopEvent]]) -> bytes:
     axes = figure.subplots()
     found = {model: [1000 * e.clearance for e in rows if np.isfinite(e.clearance)] for model, rows in events.items()}
     top = max((max(values, default=0.0) for values in found.values()), default=0.0)
-    bins = np.linspace(0.0, max(10.0, top), 25)
+    bins = np.linspace(0.0, max(10.0, top), 25).tolist()
     for model, values in found.items():
         axes.hist(values, bins=bins, color=COLOURS.get(model, "#666"), alpha=0.7, label=f"{model} ({len(values)})")
     axes.set_xlabel("real clearance at the stop [mm]")

@@ -98,8 +98,8 @@ def _environment(
     gate = CollisionGate(description, settings.on_stop, world=settings.world, device=settings.device)
     env = LearningEnv(task, num_envs, settings.backend, gate=gate, device=settings.device)
     if settings.world == "voxels":
-        box = task.map_box  # type: ignore[attr-defined]
-        gate.set_world(DeploySimPerception(env, GridSpec.around(*box, settings.cell)))
+        low, high = task.map_box  # type: ignore[attr-defined]
+        gate.set_world(DeploySimPerception(env, GridSpec.around(low, high, settings.cell)))
     return env, gate
 
 

@@ -82,7 +82,8 @@ class ArmPath:
 def damped_inverse(jacobian: Array, damping: float = 1e-4) -> Array:
     """J^T (J J^T + damping I)^-1, shape (..., n, 6) (Wampler 1986)."""
     transposed = np.swapaxes(jacobian, -1, -2)
-    return np.swapaxes(np.linalg.solve(jacobian @ transposed + damping * np.eye(6), jacobian), -1, -2)
+    solved = np.linalg.solve(jacobian @ transposed + damping * np.eye(6), jacobian)
+    return np.swapaxes(solved, -1, -2).astype(np.float64, copy=False)
 
 
 def pose_error(now: Array, wanted: Array) -> Array:

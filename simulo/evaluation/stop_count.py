@@ -18,7 +18,16 @@ from simulo.env import LearningEnv
 from simulo.evaluation.adjudication import Adjudicator
 from simulo.evaluation.counting import Contact, JudgedEpisode, summary, wilson95
 from simulo.evaluation.panel import JudgePanel
-from simulo.evaluation.records import EpisodeRecord, JudgeName, RecordError, load_record, recorded, save_record
+from simulo.evaluation.records import (
+    EpisodeRecord,
+    FingerModel,
+    JudgeName,
+    RecordError,
+    World,
+    load_record,
+    recorded,
+    save_record,
+)
 from simulo.evaluation.shadow import Progress, ShadowRun, map_key
 from simulo.evaluation.task_file import load_task_class
 from simulo.evaluation.truth import Truth
@@ -40,11 +49,11 @@ class StopCountOptions:
     task: str = "tasks/pick_place.py"
     episodes: int = 40
     seed: int = 0
-    finger_models: tuple[str, ...] = ("mimic", "swept")
+    finger_models: tuple[FingerModel, ...] = ("mimic", "swept")
     hazards: float = 0.25
     neighbours: str = "wide"
     cells: tuple[float, ...] = (0.01,)
-    worlds: tuple[str, ...] = ("voxels",)
+    worlds: tuple[World, ...] = ("voxels",)
     backend: str = "mujoco"
     success_episodes: int = 20
     margin: float = 0.005
@@ -152,7 +161,7 @@ def _shadow(options: StopCountOptions, folder: Path, progress: Progress) -> None
         env.close()
 
 
-def _success(options: StopCountOptions, model: str, folder: Path, progress: Progress) -> None:
+def _success(options: StopCountOptions, model: FingerModel, folder: Path, progress: Progress) -> None:
     """Run hazard-free episodes in which a stop ends the episode, and keep why each ended."""
     path = folder / f"success-{model}.json"
     ended: dict[int, str] = {int(k): v for k, v in json.loads(path.read_text()).items()} if path.is_file() else {}
@@ -168,7 +177,8 @@ def _success(options: StopCountOptions, model: str, folder: Path, progress: Prog
     env = LearningEnv(task, min(options.envs, len(missing)), options.backend, _PHYSICS_DT, _STEPS, gate=gate)
     try:
         if options.worlds[0] == "voxels":
-            gate.set_world(DeploySimPerception(env, GridSpec.around(*task.map_box, min(options.cells))))
+            low, high = task.map_box
+            gate.set_world(DeploySimPerception(env, GridSpec.around(low, high, min(options.cells))))
         policy = task.scripted_policy()
         for batch, upcoming in _batches(missing, env.num_envs):
             ended |= _run_to_end(env, policy, batch, upcoming, options.seed)
@@ -204,13 +214,13 @@ def _batches(numbers: list[int], size: int) -> Iterator[tuple[list[int], list[in
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _worlds_and_cells(options: StopCountOptions) -> list[tuple[str, float]]:
+def _worlds_and_cells(options: StopCountOptions) -> list[tuple[World, float]]:
     return list(dict.fromkeys((judge.world, judge.cell) for judge in options.judges))
 
 
 def _figures(
     options: StopCountOptions,
-    world: str,
+    world: World,
     cell: float,
     judged: dict[JudgeName, list[JudgedEpisode]],
     folder: Path,
@@ -246,7 +256,7 @@ def _figures(
     }
 
 
-def _success_figures(options: StopCountOptions, model: str, folder: Path) -> dict[str, Any]:
+def _success_figures(options: StopCountOptions, model: FingerModel, folder: Path) -> dict[str, Any]:
     """The success of the second run; a shadow run's own says nothing of a gate."""
     path = folder / f"success-{model}.json"
     reasons = json.loads(path.read_text()) if path.is_file() else {}
@@ -297,8 +307,9 @@ def _open_run(options: StopCountOptions, folder: Path, resume: bool) -> None:
 def _read_options(folder: Path) -> StopCountOptions:
     file = folder / "run.json"
     try:
-        values = json.loads(file.read_text())
-        return StopCountOptions(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        values: dict[str, Any] = json.loads(file.read_text())
+        options: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        return StopCountOptions(**options)
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{folder} holds no recorded run: {error}") from error
 
@@ -308,7 +319,7 @@ def _read_options(folder: Path) -> StopCountOptions:
 
 def _make_task(options: StopCountOptions, hazards: float) -> Any:
     """The task, told what its episodes are to hold. Raises RecordError when it cannot be told, or scripts no policy."""
-    task_class = load_task_class(options.task)
+    task_class: Any = load_task_class(options.task)
     needed = [
         name for name in ("map_box", "scripted_policy", "hazard_of", "succeeded") if not hasattr(task_class, name)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-import coal
+import coal  # pyright: ignore[reportMissingImports] - installed where only the interpreter looks
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,7 +68,8 @@ class Truth:
         geometry.computeLocalAABB()
         box = geometry.aabb_local
         local = (points - pose[:3, 3]) @ pose[:3, :3]
-        return ((local > np.asarray(box.min_) - reach) & (local < np.asarray(box.max_) + reach)).all(axis=1)
+        inside = (local > np.asarray(box.min_) - reach) & (local < np.asarray(box.max_) + reach)
+        return np.all(inside, axis=1)
 
     def _geometry(self, party: str) -> coal.CollisionGeometry:
         if party in self._props:
