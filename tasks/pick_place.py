@@ -71,26 +71,27 @@ HOME = (np.array([0.26, -0.20, 0.64]), np.deg2rad(105.0))
 # The other arm waits with its forearm raised, away from the table and within reach of this one.
 LEFT_ARM = {"openarm_left_joint4": 2.0, "openarm_left_finger_joint1": 0.3}
 
-# Right-arm configurations 10 to 30 mm deep in what their name says, each reached from home on a straight line in joint
-# space that touches nothing else. Where MuJoCo's convex hull of the torso is no larger than the torso itself.
+# Right-arm configurations 20 mm and more inside what their name says, each reached from home on a straight line in joint
+# space that touches nothing else on its way and meets it head on, where MuJoCo's convex hulls are no larger than the
+# surfaces they stand for.
 COLLISIONS: dict[Hazard, tuple[tuple[float, ...], ...]] = {
     "bin": (
         (0.079, 0.358, 0.354, 1.097, 0.882, -0.546, 0.827),
         (0.111, 0.163, 0.764, 1.171, 0.964, -0.062, 1.031),
     ),
     "torso": (
-        (0.397, 3.216, 0.984, 1.740, 1.471, 0.274, 1.471),
-        (0.460, 3.216, 0.935, 1.749, 1.471, 0.398, 1.471),
-        (-0.118, 2.282, 0.808, 2.343, 1.471, -0.685, 0.309),
+        (-0.199, 2.143, 1.471, 2.343, 1.190, -0.685, 1.275),
+        (0.353, 2.185, 1.308, 2.343, 0.683, -0.685, 0.035),
+        (0.417, 3.216, 1.085, 1.641, 1.471, 0.685, 1.471),
     ),
     "other_arm": (
-        (-0.760, 3.216, 0.936, 1.622, 0.613, -0.240, 0.931),
-        (-1.147, 3.216, 0.954, 1.664, 1.204, -0.175, 0.701),
+        (-0.382, 3.216, 1.142, 1.861, 1.471, -0.685, -0.063),
+        (-1.296, 3.216, 1.471, 1.305, -0.148, -0.685, 0.214),
     ),
 }
 FINGERS = ("openarm_right_ee_inner_finger", "openarm_right_ee_outer_finger")
 BEHIND_FINGERS = ("openarm_right_ee_base_link", "openarm_right_link6", "openarm_right_link5", "openarm_right_link4")
-ARM_SPEED = 0.7  # rad/s, on the way to a collision
+ARM_SPEED = 0.8  # rad/s, on average, on the way to a collision
 
 
 @dataclass(frozen=True)
@@ -417,6 +418,8 @@ class _Planner:
             xy = np.array(hit.pose.position[:2])
             yaw = _comfortable_yaw(xy) + rng.uniform(-0.4, 0.4)
             finger = rng.choice([-0.077, 0.077]) * np.array([-np.sin(yaw), np.cos(yaw)])
+            if (xy - finger)[0] < 0.20:  # MuJoCo's hull of the torso stands out to there above the table
+                continue
             touch_z = TABLE_TOP + hit.height + (GRASP_IN_HAND + 0.152)
             route = Route(*HOME, self.dt)
             route.go("transit", np.array([*(xy - finger), touch_z + 0.09]), yaw, -1.0, 0.25)
@@ -438,9 +441,12 @@ class _Planner:
         return Route(*HOME, self.dt), None
 
     def _sweep(self, start: Array, end: Array) -> Array:
-        """Straight to a configuration in joint space, then staying there, shape (T, 7)."""
+        """Straight to a configuration in joint space, ever faster, then staying there, shape (T, 7).
+
+        What is commanded runs ahead of the arm, as far as it is fast: it collides first, and the arm after it.
+        """
         steps = int(np.ceil(np.abs(end - start).max() / ARM_SPEED / self.dt))
-        progress = np.concatenate([[0.0], ease(steps), np.ones(round(0.8 / self.dt))])
+        progress = np.concatenate([[0.0], 2.0 * ease(2 * steps)[:steps], np.ones(round(0.8 / self.dt))])
         return start + progress[:, None] * (end - start)
 
     def _joints(self, route: Route) -> Array | None:
