@@ -65,7 +65,8 @@ class CollisionGate:
     or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old hull of a whole stroke, kept to
     compare with. horizon: the most rows of an action chunk. max_age [s]: an older map refuses. unknown: whether cells
     that no camera ever saw are "free" (counted in the verdict) or "occupied". tracking_margin [m]: widens both margins
-    for how far the robot strays from its commands. device: of a gate that is used alone.
+    for how far the robot strays from its commands. device: of a gate that is used alone; "auto" in an
+    environment is the environment's.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class CollisionGate:
         self.description = load_description(robot) if isinstance(robot, str) else robot
         self.model = build_model(self.description, finger_model)
         self._device = device
+        self._asked_for = None if device == "auto" else resolve_device(device)
         self._objects: dict[str, ConvexShape] = {}
         self._grasped: dict[tuple[int, str], DeclaredGrasp] = {}
 
@@ -293,6 +295,11 @@ class CollisionGate:
 
     def bind(self, env: LearningEnv) -> None:
         """Take an environment's robot and scene. Raises GateError where the model is not the simulator's robot."""
+        if self._asked_for not in (None, env.device):
+            raise GateError(
+                f"this gate was made for device {str(self._asked_for)!r} and the environment runs on "
+                f"{str(env.device)!r}; give both the same, or leave the gate's out"
+            )
         body = SimulatedBody(env, self.model)
         body.refuse_other_model(self.description)
         self._body = body
