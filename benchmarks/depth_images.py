@@ -1,4 +1,4 @@
-"""How long does one depth image take, by Warp's ray casts and by MuJoCo's own? Prints JSON; CPU time of one thread in ms.
+"""How long does one depth image take, by Warp and by MuJoCo's own rays? Prints JSON; CPU time of one thread in ms.
 
 Both cast the same rays of a 160 x 120 camera at OpenArm behind a table, in turns, so that they meet the same machine.
 """

@@ -1,4 +1,4 @@
-"""The float64 replay of what the kernels answer, written apart from them: slow, plain, and the judge in tests and audits.
+"""The float64 replay of what the kernels answer, written apart: slow, plain, and the judge in tests and audits.
 
 Distances come from Wolfe's algorithm (1976) for the point of a polytope nearest the origin, here of the difference of
 two vertex sets; penetration depths from the facets of that difference's hull. Kinematics are the description's own

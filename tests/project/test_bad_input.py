@@ -83,5 +83,7 @@ def test_a_mesh_missing_at_lowering(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     mesh = tmp_path / "openarm_mujoco" / "v2" / "assets" / "collision" / "finger_outer_part_02_left.stl"
     mesh.unlink()
     monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
-    with pytest.raises(simulo.SimuloError, match=r"finger_outer_part_02_left\.stl of link openarm_left_ee_outer_finger"):
+    with pytest.raises(
+        simulo.SimuloError, match=r"finger_outer_part_02_left\.stl of link openarm_left_ee_outer_finger"
+    ):
         lower_robot("openarm")
