@@ -71,9 +71,9 @@ HOME = (np.array([0.26, -0.20, 0.64]), np.deg2rad(105.0))
 # The other arm waits with its forearm raised, away from the table and within reach of this one.
 LEFT_ARM = {"openarm_left_joint4": 2.0, "openarm_left_finger_joint1": 0.3}
 
-# Right-arm configurations 20 mm and more inside what their name says, each reached from home on a straight line in joint
-# space that touches nothing else on its way and meets it head on, where MuJoCo's convex hulls are no larger than the
-# surfaces they stand for.
+# Right-arm configurations 20 mm and more inside what their name says, each reached from home on a straight line in
+# joint space that touches nothing else on its way and meets it head on, where MuJoCo's convex hulls are no larger than
+# the surfaces they stand for.
 COLLISIONS: dict[Hazard, tuple[tuple[float, ...], ...]] = {
     "bin": (
         (0.079, 0.358, 0.354, 1.097, 0.882, -0.546, 0.827),
