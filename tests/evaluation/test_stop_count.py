@@ -11,7 +11,7 @@ from simulo.evaluation.report import write_report
 from simulo.evaluation.stop_count import StopCountOptions, bench_stop_count, replay_stop_count
 
 # Episode 0 is hazard-free, in episode 1 a finger presses on a neighbour.
-OPTIONS = StopCountOptions(episodes=2, hazards=0.5, worlds=("voxels", "primitives"), success_episodes=0, envs=2, seed=2)
+OPTIONS = StopCountOptions(episodes=2, hazards=0.5, worlds=("voxels", "primitives"), success_episodes=0, envs=2)
 KEYS = {
     "finger_model", "policy_steps", "stops", "true_stops", "within_resolution", "false_stops", "map_stops", "unjudged",
     "invalid", "real_contacts", "missed_contacts", "proxy_contacts", "dynamic", "episodes_completed", "success_rate",
