@@ -17,6 +17,7 @@ from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.scene import Scene
 from simulo.seeding import EpisodeStreams
 from simulo.task import Task
+from simulo.tensors import real_tensor
 
 GATE = "gate"
 PHYSICS_FAILED = "physics_failed"
@@ -171,7 +172,8 @@ class LearningEnv:
         actions: shape (num_envs, action_dim). Returns observations (num_envs, observation_dim), rewards (num_envs,),
         terminated and truncated, bool (num_envs,), and info: "stop" maps each ended environment to its reason,
         "final_obs" (num_envs, observation_dim) is there when one ended, "gate" is the gate's verdict.
-        Raises ValueError, with nothing applied, for actions of another shape or (see validate_actions) not finite.
+        Raises ValueError, with nothing applied, for actions of another shape or (see validate_actions) not finite, and
+        TypeError for bools, since elsewhere True means another thing than 1.
         """
         applied = self._checked(actions)
         self.task.on_pre_physics_step()
@@ -203,7 +205,7 @@ class LearningEnv:
     def _checked(self, actions: Tensor | ArrayLike) -> Tensor:
         if not self._started:
             raise RuntimeError("call reset() before the first step()")
-        given = actions.detach() if isinstance(actions, Tensor) else torch.as_tensor(np.asarray(actions))
+        given = real_tensor(actions, "actions")
         if given.shape != (self.num_envs, self.action_dim):
             raise ValueError(
                 f"actions must have shape (num_envs, action_dim) = ({self.num_envs}, {self.action_dim}), "

@@ -55,14 +55,15 @@ def _as_cpu_tensor(ids: EnvIds, what: str) -> Tensor:
     if isinstance(ids, Tensor):
         values = ids.detach().cpu()
     elif isinstance(ids, np.ndarray):
+        if ids.dtype.kind not in "biuf":
+            raise TypeError(f"{what} ids must be ints or a bool mask, got an array of {ids.dtype}")
         values = torch.from_numpy(np.ascontiguousarray(ids))
     elif isinstance(ids, bool):
         raise TypeError(f"{what} ids must be ints or a bool mask of full length, got the single bool {ids!r}")
     elif isinstance(ids, (int, np.integer)):
-        values = torch.tensor([int(ids)])
+        values = _listed([int(ids)], what)
     elif isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
-        items = [item.item() if isinstance(item, (Tensor, np.generic)) else item for item in ids]
-        values = torch.tensor(items) if items else torch.zeros(0, dtype=torch.int64)
+        values = _listed([item.item() if isinstance(item, (Tensor, np.generic)) else item for item in ids], what)
     else:
         raise TypeError(f"{what} ids must be ints, a bool mask or None, got {type(ids).__name__}")
     if values.numel() == 0 and values.ndim == 1 and values.dtype != torch.bool:
@@ -73,3 +74,14 @@ def _as_cpu_tensor(ids: EnvIds, what: str) -> Tensor:
             "pass int64 ids, or a bool mask of full length"
         )
     return values
+
+
+def _listed(items: list[Any], what: str) -> Tensor:
+    if not items:
+        return torch.zeros(0, dtype=torch.int64)
+    if len({isinstance(item, bool) for item in items}) > 1:  # torch would make ids of the bools
+        raise TypeError(f"{what} ids must be ints, or bools throughout, got {items!r:.60}")
+    try:
+        return torch.tensor(items)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise TypeError(f"{what} ids must be ints or a bool mask, got {items!r:.60} ({error})") from error

@@ -95,6 +95,13 @@ class Pose:
         return np.asarray(points, dtype=np.float64) @ self.rotation.T + np.asarray(self.position)
 
 
+def checked_pose(pose: Pose | None, what: str) -> Pose:
+    """The pose itself, or the identity where none was given. Raises TypeError for what is no Pose."""
+    if not isinstance(pose, Pose | None):
+        raise TypeError(f"{what} takes a simulo.Pose, got {pose!r}; write Pose(position=(x, y, z))")
+    return Pose() if pose is None else pose
+
+
 def wxyz_to_xyzw(quaternion: NDArray) -> NDArray:
     """Reorder quaternions, shape (..., 4), for Warp and Isaac."""
     return np.roll(np.asarray(quaternion), -1, axis=-1)

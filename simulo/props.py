@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from simulo.indexing import EnvIds, resolve_env_ids
-from simulo.pose import Pose, Vector
+from simulo.pose import Pose, Vector, checked_pose
+from simulo.tensors import real_tensor
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ class Prop:
             raise ValueError(f"a prop that moves needs a mass > 0 in kg, got {mass!r}; pass mass=..., or fixed=True")
         if len(friction) != 3 or not all(math.isfinite(f) and f >= 0 for f in friction):
             raise ValueError(f"friction must be three numbers >= 0 (sliding, torsional, rolling), got {friction!r}")
+        if len(rgba) != 4 or not all(0.0 <= channel <= 1.0 for channel in rgba):
+            raise ValueError(f"rgba must be four numbers from 0 to 1, got {rgba!r}")
         self.shape = shape
-        self.initial_pose = Pose() if pose is None else pose
+        self.initial_pose = checked_pose(pose, "Prop(pose=...)")
         self.mass = mass
         self.fixed = fixed
         self.friction = friction
@@ -210,7 +213,7 @@ class Prop:
 def _pose_rows(pose: Pose | Tensor | ArrayLike) -> Tensor:
     if isinstance(pose, Pose):
         return torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float64)
-    values = pose.detach() if isinstance(pose, Tensor) else torch.as_tensor(np.asarray(pose, dtype=np.float64))
+    values = real_tensor(pose, "a pose")
     if values.ndim not in (1, 2) or values.shape[-1] != 7:
         raise ValueError(f"a pose must have shape (7,) or (M, 7): position, quaternion wxyz; got {tuple(values.shape)}")
     return values.to(device="cpu", dtype=torch.float64)

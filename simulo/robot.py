@@ -14,7 +14,8 @@ from simulo.commands import CommandMode, JointCommands, JointCoupling
 from simulo.description import RobotDescription, load_description
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
-from simulo.pose import Pose
+from simulo.pose import Pose, checked_pose
+from simulo.tensors import real_tensor
 
 
 class Articulation(Protocol):
@@ -100,7 +101,7 @@ class Robot:
         gravity_compensation: bool = True,
     ):
         self.description = asset if isinstance(asset, RobotDescription) else load_description(asset)
-        self.initial_pose = Pose() if initial_pose is None else initial_pose
+        self.initial_pose = checked_pose(initial_pose, "Robot(initial_pose=...)")
         self.gravity_compensation = gravity_compensation
         self.refuses_bad_commands = True
         self.name = ""
@@ -384,8 +385,7 @@ class _Bound:
 
 def _rows(values: Tensor | ArrayLike, num_rows: int, width: int, what: str) -> Tensor:
     """Values as float32, shape (num_rows, width): from a scalar, (width,) or (num_rows, width). Never written to."""
-    tensor = values.detach() if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values, dtype=np.float64))
-    tensor = tensor.to(torch.float32)
+    tensor = real_tensor(values, what).to(torch.float32)
     if tensor.ndim == 0 or tensor.shape == (width,) or tensor.shape == (num_rows, width):
         return tensor.expand(num_rows, width)
     raise ValueError(

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+_LARGEST_SEED = np.iinfo(np.int64).max
+
 
 class EpisodeStreams:
     """A generator per environment, renewed every episode from (the environment's seed, the episode's number).
@@ -25,9 +27,17 @@ class EpisodeStreams:
     def restart(self, seed: int | Sequence[int], env_ids: Tensor) -> None:
         """Seed these environments: one int, or one for each environment there is. The next episode is number 0."""
         count = len(self._seeds)
-        seeds = seed + np.arange(count) if isinstance(seed, (int, np.integer)) else np.asarray(seed)
-        if seeds.shape != (count,) or not np.issubdtype(seeds.dtype, np.integer) or (seeds < 0).any():
-            raise ValueError(f"seed must be an int >= 0, or {count} of them, one per environment; got {seed!r}")
+        alone = isinstance(seed, (int, np.integer))
+        seeds = np.array([int(seed) + i for i in range(count)] if alone else seed)  # type: ignore[arg-type]
+        if (
+            seeds.shape != (count,)
+            or seeds.dtype.kind not in "iu"
+            or (seeds < 0).any()
+            or (seeds > _LARGEST_SEED).any()
+        ):
+            raise ValueError(
+                f"seed must be an int in [0, 2**63), or {count} of them, one per environment; got {seed!r}"
+            )
         chosen = env_ids.cpu().numpy()
         self._seeds[chosen] = seeds[chosen]
         self._episodes[chosen] = -1
@@ -40,8 +50,8 @@ class EpisodeStreams:
 
     def assign(self, env_id: int, seed: int) -> None:
         """Let the next episode of one environment be number 0 of another seed."""
-        if seed < 0:
-            raise ValueError(f"seed must be >= 0, got {seed}")
+        if not isinstance(seed, (int, np.integer)) or not 0 <= seed <= _LARGEST_SEED:
+            raise ValueError(f"seed must be an int in [0, 2**63), got {seed!r}")
         self._seeds[env_id] = seed
         self._episodes[env_id] = -1
 

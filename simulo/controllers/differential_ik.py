@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -15,6 +14,7 @@ from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.pose import Pose
 from simulo.robot import Robot
 from simulo.rotations import to_matrix
+from simulo.tensors import real_tensor
 
 _STEP_METRES = 0.1  # the Jacobian is trusted this far in one iteration
 _STEP_RADIANS = 0.5
@@ -146,9 +146,7 @@ class DifferentialIKController:
         return torch.cat([linear, rotation_vector(goal_rotation @ rotation.transpose(1, 2))], dim=1)
 
     def _goal(self, values: Tensor | ArrayLike, count: int, width: int, what: str) -> Tensor:
-        tensor = (
-            values.detach() if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values, dtype=np.float64))
-        )
+        tensor = real_tensor(values, what)
         if tensor.shape not in ((width,), (count, width)):
             raise ValueError(f"{what} must have shape ({width},) or ({count}, {width}), got {tuple(tensor.shape)}")
         return tensor.to(device=self.robot.device, dtype=torch.float64).expand(count, width)

@@ -22,6 +22,8 @@ from simulo.sensors import DepthCamera, look_at
         lambda: Prop.box(size=(1, 1, 1), mass=0.0),
         lambda: Prop.box(size=(1, 1, 1), mass=1.0, fixed=True),
         lambda: Prop.box(size=(1, 1, 1), mass=1.0, friction=(1.0, -1.0, 0.0)),
+        lambda: Prop.box(size=(1, 1, 1), mass=1.0, rgba=(1.0, 0.0, 0.0)),
+        lambda: Prop.box(size=(1, 1, 1), mass=1.0, rgba=(1.0, 0.0, np.nan, 1.0)),
         lambda: Prop.hull(np.eye(3), mass=1.0),
         lambda: Prop.hull([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], mass=1.0),
     ],
@@ -29,6 +31,12 @@ from simulo.sensors import DepthCamera, look_at
 def test_props_that_make_no_sense_are_refused(make):
     with pytest.raises(ValueError):
         make()
+
+
+def test_a_place_is_a_pose():
+    for make in (lambda: Prop.sphere(0.1, mass=1.0, pose=(0, 0, 1)), lambda: Robot("openarm", initial_pose=(0, 0, 1))):
+        with pytest.raises(TypeError, match=r"takes a simulo.Pose, got \(0, 0, 1\)"):
+            make()
 
 
 def test_a_prop_cannot_be_read_before_it_is_attached():

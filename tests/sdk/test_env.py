@@ -178,6 +178,16 @@ def test_b34_actions_of_another_shape_are_named(shape):
     assert env.step_count == 0
 
 
+@pytest.mark.parametrize("actions", [[[True, False]] * 2, torch.ones(2, 2, dtype=torch.bool), [["a", "b"]] * 2, None])
+def test_b03_actions_that_are_no_numbers_are_refused(actions):
+    """A True would arrive at a gripper as 1.0 and close it, where its author may have meant open."""
+    env = make()
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match="actions must be integers or floats"):
+        env.step(actions)
+    assert env.step_count == 0
+
+
 def test_b43_the_task_gets_a_copy_of_strided_actions():
     env = make()
     env.reset(seed=0)

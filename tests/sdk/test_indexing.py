@@ -57,6 +57,11 @@ def test_masks_of_another_length_are_refused(mask):
         True,
         "0",
         {"a": 1}.get,
+        ["0"],
+        np.array(["0"]),
+        [None],
+        [1, True],
+        2**70,
     ],
 )
 def test_what_could_be_a_mask_or_is_no_id_is_refused(ids):

@@ -137,6 +137,15 @@ def test_b43_views_are_read_right_and_the_callers_tensor_is_never_written(driven
     assert torch.equal(table, torch.arange(12.0).view(4, 3)[:3] / 100)
 
 
+@pytest.mark.parametrize("values", [None, [True] * 3, ["a"] * 3, torch.ones(3, dtype=torch.complex64)])
+def test_targets_that_are_no_numbers_are_refused(driven, values):
+    robot, _ = driven
+    before = robot.joint_position_targets.clone()
+    with pytest.raises(TypeError, match="position targets must be integers or floats"):
+        robot.set_joint_position_target(values)
+    assert torch.equal(robot.joint_position_targets, before)
+
+
 def test_a_robot_belongs_to_one_environment(driven):
     robot, articulation = driven
     with pytest.raises(RuntimeError, match="already belongs"):

@@ -44,10 +44,12 @@ def test_assigned_seeds_start_at_their_first_episode():
     assert draws(streams, 1) == draws(other, 0)
 
 
-@pytest.mark.parametrize("seed", [[1, 2, 3], -1, [0, -1], 0.5])
+@pytest.mark.parametrize("seed", [[1, 2, 3], -1, [0, -1], 0.5, 2**63, "1"])
 def test_bad_seeds_are_refused(seed):
     with pytest.raises(ValueError, match="seed must be"):
         EpisodeStreams(2).restart(seed, torch.arange(2))
+    with pytest.raises(ValueError, match="seed must be"):
+        EpisodeStreams(2).assign(0, seed)
 
 
 def test_only_the_named_environments_are_seeded():

@@ -87,9 +87,9 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
         _carry_options(spec, files, physics_dt)
         for name, robot in scene.robots.items():
             _add_robot(spec, robot, files[name])
-        for prop in scene.props.values():
-            _add_prop(spec, prop)
         try:
+            for prop in scene.props.values():
+                _add_prop(spec, prop)
             model = spec.compile()
         except ValueError as error:
             raise BackendError(f"MuJoCo cannot compile the scene: {error}") from error

@@ -1,0 +1,26 @@
+"""Numbers from a caller as a tensor, or a refusal that names them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+
+def real_tensor(values: Tensor | ArrayLike, what: str) -> Tensor:
+    """Integers or floats as a tensor without gradients, float64 unless they were a tensor. Never written to.
+
+    Raises TypeError, naming `what`, for anything that would only become a number by accident: bools, complex numbers,
+    None, text.
+    """
+    if isinstance(values, Tensor):
+        tensor = values.detach()
+        kind = "b" if tensor.dtype == torch.bool else "c" if tensor.is_complex() else "f"
+    else:
+        array = np.asarray(values)
+        kind = array.dtype.kind
+        tensor = torch.from_numpy(array.astype(np.float64)) if kind in "iuf" else torch.empty(0)
+    if kind not in "iuf":
+        raise TypeError(f"{what} must be integers or floats, got {values!r:.60}")
+    return tensor
