@@ -102,7 +102,7 @@ def _mesh_wearers(spec: mujoco.MjSpec) -> dict[tuple[str, str], str]:
         for geom in body.geoms:
             wearers.get(geom.meshname, set()).add(body.name)
     return {
-        (name, file): f"link {', '.join(sorted(wearers[name]))}, mesh file {file}"
+        (name, file): f"mesh file {file} of link {', '.join(sorted(wearers[name]))}"
         for name, file in files.items()
         if file
     }
