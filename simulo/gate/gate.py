@@ -60,13 +60,13 @@ class CollisionGate:
 
     robot: a name of `simulo.list_robots()`, a folder, or a description. on_stop: "hold" replaces a refused
     environment's whole row by its last accepted targets (where it is measured, before any), "terminate" ends its
-    episode with them, "report" only tells. self_margin, world_margin [m]: a distance of a margin or less is refused.
-    world: "voxels" (a map: see `set_world`), "primitives" (exact shapes: the scene's own props unless others are set)
-    or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old hull of a whole stroke, kept to
-    compare with. horizon: the most rows of an action chunk. max_age [s]: an older map refuses. unknown: whether cells
-    that no camera ever saw are "free" (counted in the verdict) or "occupied". tracking_margin [m]: widens both margins
-    for how far the robot strays from its commands. device: of a gate that is used alone; "auto" in an
-    environment is the environment's.
+    episode with them, "report" only tells (but holds what is not a number). self_margin, world_margin [m]: a distance
+    of a margin or less is refused. world: "voxels" (a map: see `set_world`), "primitives" (exact shapes: the scene's
+    own props unless others are set) or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old
+    hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk. max_age [s]: an older map
+    refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
+    tracking_margin [m]: widens both margins for how far the robot strays from its commands. device: of a gate that is
+    used alone; "auto" in an environment is the environment's.
     """
 
     def __init__(
@@ -316,13 +316,12 @@ class CollisionGate:
         session.refresh()
         verdict = session.check(robot.commanded_positions(), session.body.base_pose(), None, None, True, False)
         self._last = verdict
-        if self.settings.on_stop == "report":
+        # Physics can have no target that is not a number, so even "report" holds those.
+        passed = verdict.kind != int(Kind.NON_FINITE) if self.settings.on_stop == "report" else verdict.clear
+        robot.accept_commands(passed)
+        if bool(passed.all()):
             return GateDecision(verdict, self._nobody)
-        clear = verdict.clear
-        robot.accept_commands(clear)
-        if bool(clear.all()):
-            return GateDecision(verdict, self._nobody)
-        refused = ~clear
+        refused = ~passed
         robot.restore_commands(refused)
         return GateDecision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
 

@@ -96,8 +96,9 @@ def test_report_lets_everything_through():
     assert torch.equal(targets(env), action(REACH, NEAR))
 
 
-def test_a_target_that_is_not_finite_stops_its_environment_and_no_other():
-    bad, good = environment(3), environment(3)
+@pytest.mark.parametrize("on_stop", ["hold", "report"])
+def test_a_target_that_is_not_finite_stops_its_environment_and_no_other(on_stop):
+    bad, good = environment(3, on_stop=on_stop), environment(3, on_stop=on_stop)
     poisoned = action(NEAR, NEAR, NEAR)
     poisoned[1, 3] = float("nan")
     bad.task.apply_actions = lambda _: bad.task.robot.joint_position_targets[:, :16].copy_(poisoned)
