@@ -31,7 +31,7 @@ from simulo.collision.model import CollisionModel
 # Rows of the verdict's int32 block; `distance` holds float32 bits.
 VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown")
 # Entries of the settings tensor.
-COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, NUM_SLOTS, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(9)
+COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(8)
 
 
 def view(tensor: torch.Tensor, dtype: Any = None) -> Any:
@@ -72,7 +72,8 @@ class QueryBuffers:
     margins: torch.Tensor
     pairs: torch.Tensor
     bodies: torch.Tensor
-    slots: torch.Tensor
+    slot_asked: torch.Tensor
+    link_asked: torch.Tensor
     expected_pairs: torch.Tensor
     verdicts: torch.Tensor
 
@@ -92,7 +93,8 @@ class QueryBuffers:
             margins=torch.zeros(2, **on),
             pairs=torch.zeros(len(model.pair_arrays.pair), dtype=torch.int32, **on),
             bodies=torch.zeros(len(model.bodies.body), dtype=torch.int32, **on),
-            slots=torch.zeros(hands * sizes.payloads_per_gripper + 1, dtype=torch.int32, **on),
+            slot_asked=torch.zeros(max(hands * sizes.payloads_per_gripper, 1), dtype=torch.uint8, **on),
+            link_asked=torch.zeros(len(model.link_names), dtype=torch.uint8, **on),
             expected_pairs=torch.zeros(2 << hands, dtype=torch.int32, **on),
             verdicts=torch.zeros(len(VERDICT_ROWS), n, dtype=torch.int32, **on),
         )
@@ -107,7 +109,8 @@ class QueryBuffers:
         out.base_pose = view(self.base_pose, pose7)
         out.measured, out.measured_active = view(self.measured), view(self.measured_active)
         out.map_status, out.margins = view(self.map_status), view(self.margins)
-        out.pairs, out.bodies, out.slots = view(self.pairs), view(self.bodies), view(self.slots)
+        out.pairs, out.bodies = view(self.pairs), view(self.bodies)
+        out.slot_asked, out.link_asked = view(self.slot_asked), view(self.link_asked)
         return out
 
     def as_verdicts(self) -> Verdicts:

@@ -344,8 +344,8 @@ class CollisionChecker:
             self._defaulted.add("env_ids")
         asked = self._asked
         settings = (
-            entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0,
-            len(asked.slots), int(world), asked.num_plain,
+            entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0, int(world),
+            asked.num_plain,
         )  # fmt: skip
         if settings != self._settings:
             query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
@@ -432,7 +432,8 @@ class CollisionChecker:
         query = self._query
         query.pairs[: len(selection.pairs)].copy_(selection.pairs)
         query.bodies[: len(selection.bodies)].copy_(selection.bodies)
-        query.slots[: len(selection.slots)].copy_(selection.slots)
+        query.slot_asked[: len(selection.slots)].copy_(selection.slots)
+        query.link_asked.copy_(selection.links)
         query.expected_pairs.copy_(selection.expected_pairs)
         self._asked = selection
 

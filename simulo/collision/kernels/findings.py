@@ -7,6 +7,7 @@ from simulo.collision.kernels.convex import FAR
 from simulo.collision.kernels.types import Findings, Query
 
 NONE = wp.constant(-1)
+PAST_MARGIN = wp.constant(wp.float32(1.0e-6))  # m: what is clear is known to be this much above the margin
 
 
 @wp.struct
@@ -36,6 +37,12 @@ def new_tally(query: Query, margin: wp.float32) -> Tally:
     if query.distances[0] != 0:
         out.above = FAR
     return out
+
+
+@wp.func
+def enough(tally: Tally, margin: wp.float32) -> wp.float32:
+    """The distance [m] above which nothing need be told apart: just past the margin, or the least found so far."""
+    return wp.max(tally.above, margin + PAST_MARGIN)
 
 
 @wp.func

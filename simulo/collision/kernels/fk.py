@@ -91,7 +91,7 @@ def finite_world(query: Query, payloads: Payloads, primitives: Primitives, grid:
     for s in range(payloads.shape.shape[1]):
         if payloads.shape[env, s] >= 0:
             finite = finite and finite_pose(payloads.pose[env, s])
-    if query.num_asked[3] != 0:
+    if query.num_asked[2] != 0:
         for k in range(primitives.count[0]):
             if primitives.shape[env, k] >= 0:
                 finite = finite and finite_pose(primitives.pose[env, k])
@@ -135,7 +135,7 @@ def fk_kernel(
     poses_out.base[m] = base
     # Positions are subtracted before they are turned: far from the env's origin nothing is lost but what the inputs
     # had lost already.
-    if query.num_asked[3] != 0:
+    if query.num_asked[2] != 0:
         for k in range(primitives.count[0]):
             away = position_of(primitives.pose[env, k]) - position_of(query.base_pose[env])
             poses_out.primitive_position[m, k] = away * base

@@ -4,7 +4,7 @@ import warp as wp
 
 from simulo.collision.kernels.bodies import bare, bounded, part_of, parts_gap
 from simulo.collision.kernels.convex import SLACK
-from simulo.collision.kernels.findings import Tally, counted, new_tally, store
+from simulo.collision.kernels.findings import Tally, counted, enough, new_tally, store
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.surroundings import (
     Frame,
@@ -32,18 +32,20 @@ def check_payload_on_robot(
     party: wp.int32,
     tally: Tally,
 ) -> Tally:
-    """The tally with every body that the payload may not touch, then every payload of another hand."""
+    """The tally with every body that the payload may not touch, then every payload of another hand; what is asked of
+    either party is evaluated, whoever it is that holds."""
     margin = query.margins[0]
     shape = payloads.shape[env, slot]
     active = poses.active[m]
     for body in range(bodies.body.shape[0]):
         link = bodies.link[body]
         apart = (bodies.gate[body] & ~active) == 0 and payloads.touch[env, slot, link] == wp.uint8(0)
-        if apart and tally.hit == 0:
+        asked = query.slot_asked[slot] + query.link_asked[link] > wp.uint8(0)
+        if apart and asked and tally.hit == 0:
             other = body_frame(poses, m, body)
             reach = shapes.reach[shape] + shapes.reach[bodies.body[body][1]]
             gap = bounded(wp.length(other.position - frame.position) - reach - SLACK)
-            above = wp.max(tally.above, margin)
+            above = enough(tally, margin)
             if not gap.lower > above:
                 between = relative(other, frame)
                 gap = parts_gap(
@@ -54,11 +56,12 @@ def check_payload_on_robot(
     for other_slot in range(slot + 1, payloads.slot_gripper.shape[0]):
         other_shape = payloads.shape[env, other_slot]
         foreign = payloads.slot_gripper[other_slot] != payloads.slot_gripper[slot]
-        if other_shape >= 0 and foreign and tally.hit == 0:
+        asked = query.slot_asked[slot] + query.slot_asked[other_slot] > wp.uint8(0)
+        if other_shape >= 0 and foreign and asked and tally.hit == 0:
             between = relative(frame, payload_frame(payloads, poses, m, env, other_slot))
             gap = parts_gap(
                 pieces, shapes, bare(shape), bare(other_shape), between.rotation, between.position,
-                wp.max(tally.above, margin), margin,
+                enough(tally, margin), margin,
             )  # fmt: skip
             tally = counted(tally, gap, party, party - slot + other_slot, margin, query.distances[0])
     return tally
@@ -81,15 +84,14 @@ def payload_kernel(
     by_self: Findings,
     found_out: Findings,
 ):
-    """One thread per configuration: asked payload slots in ascending order, against the robot and then the world."""
+    """One thread per configuration: payload slots in ascending order, against the robot and then the world."""
     m = first + wp.tid()
     if m >= query.count[0]:
         return
     tally = new_tally(query, query.margins[0])
     if poses.finite[m] != 0 and by_self.hit[m] == 0:
         env = query.env[m // query.rows[0]]
-        for i in range(query.num_asked[2]):
-            slot = query.slots[i]
+        for slot in range(payloads.slot_gripper.shape[0]):
             shape = payloads.shape[env, slot]
             if shape >= 0 and tally.hit == 0:
                 frame = payload_frame(payloads, poses, m, env, slot)
@@ -98,7 +100,7 @@ def payload_kernel(
                 tally = check_payload_on_robot(
                     bodies, pieces, shapes, query, poses, payloads, m, env, slot, frame, party, tally
                 )
-                if query.num_asked[3] != 0:
+                if query.num_asked[2] != 0 and query.slot_asked[slot] != wp.uint8(0):
                     tally = check_primitives(
                         pieces, shapes, query, poses, primitives, regions,
                         m, env, bare(shape), frame, party, region, first_primitive_code, tally,

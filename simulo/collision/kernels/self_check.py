@@ -31,7 +31,7 @@ def sphere_kernel(first: wp.int32, pairs: Pairs, query: Query, poses: Poses, nea
         near = near_out.pair[m]
         asked_pairs = query.num_asked[0]
         if active == 0:
-            asked_pairs = query.num_asked[4]
+            asked_pairs = query.num_asked[3]
         for i in range(asked_pairs):
             p = query.pairs[i]
             pair = pairs.pair[p]

@@ -2,9 +2,8 @@
 
 import warp as wp
 
-from simulo.collision.kernels.bodies import Part, bare, bounded, parts_gap
-from simulo.collision.kernels.convex import SLACK
-from simulo.collision.kernels.findings import Tally, counted
+from simulo.collision.kernels.bodies import Part, bare, bounded, parts_gap, slack_of
+from simulo.collision.kernels.findings import Tally, counted, enough
 from simulo.collision.kernels.fk import position_of, rotation_of
 from simulo.collision.kernels.shapes import Shapes, support
 from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
@@ -91,7 +90,7 @@ def wholly_inside(shapes: Shapes, shape: wp.int32, frame: Frame, box: Exempt) ->
         middle = wp.dot(axis, frame.position - box.position)
         top = middle + wp.dot(support(shapes, shape, along), along) + ball
         bottom = middle + wp.dot(support(shapes, shape, -along), along) - ball
-        if top > box.half[i] or bottom < -box.half[i]:
+        if not (top <= box.half[i] and bottom >= -box.half[i]):  # so that NaN is outside
             return False
     return True
 
@@ -143,9 +142,10 @@ def check_primitives(
     for k in range(primitives.count[0]):
         other = primitives.shape[env, k]
         if other >= 0 and tally.hit == 0:
-            above = wp.max(tally.above, margin)
+            above = enough(tally, margin)
             apart = wp.length(poses.primitive_position[m, k] - frame.position)
-            gap = bounded(apart - shapes.reach[part.shape] - shapes.reach[other] - SLACK)
+            size = shapes.reach[part.shape] + shapes.reach[other]
+            gap = bounded(apart - size - slack_of(apart))
             exempted = wp.bool(False)
             if not gap.lower > above:
                 placed = in_base(query, poses, m, env, primitives.pose[env, k])
@@ -182,6 +182,7 @@ def check_cells(
     placed.position = on_lattice.position
     placed.party = party
     placed.margin = query.margins[1]
+    placed.lever = wp.length(on_lattice.position)
     exempt = region_in(query, poses, regions, m, env, region, lattice)
     if grid.has_unknown[0] != 0:
         tally.unknown += count_unknown(shapes, grid, env, placed)

@@ -75,8 +75,9 @@ class Query:
     configuration m belongs to entry m / rows. q (M, dof) [rad or m].
     base_pose (N): the base in the env frame. measured (N, G) [rad or m], measured_active (N, G).
     map_status (N): MapStatus. margins (2) [m]: self, world. distances (1): 1 to search for the least distance.
-    pairs, bodies, slots: indices of what is asked of; num_asked (5): how many of each, then 1 to ask of the world,
-    then how many of the pairs, which come first, have no gate.
+    pairs, bodies: indices of what is asked of; num_asked (4): how many of each, then 1 to ask of the world, then how
+    many of the pairs, which come first, have no gate. slot_asked (S), link_asked (L): 1 for the payload slots and the
+    robot's links that are asked of; what two payloads or a payload and a link have to do with each other concerns both.
     """
 
     count: wp.array(dtype=wp.int32)
@@ -91,7 +92,8 @@ class Query:
     distances: wp.array(dtype=wp.int32)
     pairs: wp.array(dtype=wp.int32)
     bodies: wp.array(dtype=wp.int32)
-    slots: wp.array(dtype=wp.int32)
+    slot_asked: wp.array(dtype=wp.uint8)
+    link_asked: wp.array(dtype=wp.uint8)
     num_asked: wp.array(dtype=wp.int32)
 
 

@@ -54,7 +54,7 @@ def row_kind(
     """Kind of one configuration; the kinds' numbers are their precedence."""
     if poses.finite[m] == 0:
         return NON_FINITE
-    if query.num_asked[3] != 0:
+    if query.num_asked[2] != 0:
         status = wp.int32(query.map_status[env])
         if status == 1:
             return STALE_MAP

@@ -7,9 +7,9 @@ full cubes; everything here is in the lattice's frame or the checked hull's.
 
 import warp as wp
 
-from simulo.collision.kernels.bodies import Part, bare, half_of, parts_gap
-from simulo.collision.kernels.convex import SLACK
-from simulo.collision.kernels.findings import Tally, counted
+from simulo.collision.kernels.bodies import Part, bare, bounded, half_of, nearly_exact, parts_gap, slack_of
+from simulo.collision.kernels.convex import FAR, ROUNDING
+from simulo.collision.kernels.findings import NONE, Tally, counted, enough
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import Grid, Pieces
 
@@ -17,13 +17,14 @@ from simulo.collision.kernels.types import Grid, Pieces
 @wp.struct
 class Placed:
     """Something to check against cells. rotation, position [m]: its hull's frame in the lattice's. party: its code.
-    margin [m]: of the world check."""
+    margin [m]: of the world check. lever [m]: from the lattice's corner to the hull; float32 is coarser far out."""
 
     part: Part
     rotation: wp.mat33f
     position: wp.vec3f
     party: wp.int32
     margin: wp.float32
+    lever: wp.float32
 
 
 @wp.struct
@@ -89,8 +90,10 @@ def check_cell(
 ) -> Tally:
     """The tally with one occupied cell more; centre [m] in the hull's frame."""
     turned = wp.transpose(placed.rotation)
-    above = wp.max(tally.above, placed.margin)
+    above = enough(tally, placed.margin)
     gap = parts_gap(pieces, shapes, placed.part, bare(grid.cell_shape), turned, centre, above, placed.margin)
+    gap.lower -= ROUNDING * placed.lever
+    gap.exact *= nearly_exact(placed.lever)
     return counted(tally, gap, placed.party, -code - 2, placed.margin, distances)
 
 
@@ -110,8 +113,8 @@ def check_brick(
     """The tally with one brick's occupied cells; corner [m] in the lattice's frame, code of its first cell."""
     cell = grid.cell[0][0]
     half = half_of(shapes, placed.part.shape)
-    cover = shapes.size[placed.part.shape][3] + SLACK
-    above = wp.max(tally.above, placed.margin)
+    cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
+    above = enough(tally, placed.margin)
     turned = wp.transpose(placed.rotation)
     cube = extent(turned, wp.vec3f(grid.cell[0][1], grid.cell[0][1], grid.cell[0][1]))
     # The brick as a whole first: its cube is four cells wide.
@@ -141,7 +144,7 @@ def window_of(shapes: Shapes, grid: Grid, placed: Placed, above: wp.float32) -> 
     """Bricks within `above` [m] of the hull's box along each axis of the lattice; cells elsewhere are farther."""
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
-    pad = above + shapes.size[placed.part.shape][3] + SLACK
+    pad = above + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
     reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(pad, pad, pad)
     low = placed.position - reach
     high = placed.position + reach
@@ -183,7 +186,9 @@ def check_grid(
     distances: wp.int32,
 ) -> Tally:
     """The tally with every occupied cell that can be near the placed part."""
-    window = window_of(shapes, grid, placed, wp.max(tally.above, placed.margin))
+    if not wp.isfinite(placed.position):  # sums of huge inputs; nothing lies in a window around NaN
+        return counted(tally, bounded(-FAR), placed.party, NONE, placed.margin, distances)
+    window = window_of(shapes, grid, placed, enough(tally, placed.margin))
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
     words = (counts[2] + 63) // 64
@@ -203,8 +208,9 @@ def check_grid(
                                 pieces, shapes, grid, placed, exempt,
                                 grid.bricks[env, index], corner, index * 64, tally, distances,
                             )  # fmt: skip
-    if tally.above < tally.lower:  # what was passed over is only known to be farther than `above`
-        tally.lower = tally.above
+    passed = enough(tally, placed.margin)
+    if passed < tally.lower:  # what was passed over is only known to be farther than this
+        tally.lower = passed
         tally.exact = 0
     return tally
 
@@ -229,7 +235,7 @@ def count_unknown(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed) -> 
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
     turned = wp.transpose(placed.rotation)
-    near = placed.margin + shapes.size[placed.part.shape][3] + SLACK
+    near = placed.margin + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
     reach = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(0.5, 0.5, 0.5) * brick)
     count = wp.int32(0)
     for x in range(window.low[0], window.high[0]):
