@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.collision.model import CollisionModel
-from simulo.env import DIVERGED, LearningEnv
+from simulo.env import PHYSICS_FAILED, LearningEnv
 from simulo.evaluation.counting import HELD, TOUCHING
 from simulo.evaluation.panel import JudgePanel
 from simulo.evaluation.records import EngineContacts, EpisodeRecord, JudgeName, MapFrames, Refusals
@@ -257,7 +257,7 @@ class ShadowRun:
             supports=np.array(log.supports, dtype=np.str_),
             hand=self.hand.hand_link,
             contacts=_as_contacts(log.contacts),
-            failure=f"the episode ended by {reason}" if reason == DIVERGED else "",
+            failure=f"the episode ended by {reason}" if reason == PHYSICS_FAILED else "",
             refusals={str(judge): _as_refusals(log.refusals.get(judge, [])) for judge in self.panel.gates},
             maps={key: _as_frames(frames, self.panel.perceptions) for key, frames in log.maps.items()},
         )
