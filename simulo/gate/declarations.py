@@ -57,10 +57,15 @@ def object_limit(shape: ConvexShape, name: str, cell: float) -> tuple[tuple[floa
     return (float(x), float(y), float(z)), f"the box of {name} and a cell on each side"
 
 
+def fits(size: tuple[float, float, float], limit: tuple[float, float, float]) -> bool:
+    """Whether a box is no larger than `limit` [m] along any edge, edges compared in order of length."""
+    return all(a <= b + 1e-9 for a, b in zip(sorted(size), sorted(limit), strict=True))
+
+
 def refuse_oversized(size: tuple[float, float, float], limit: tuple[float, float, float], why: str) -> None:
     """GateError when a grasp box is larger than `limit` [m] along any edge, edges compared in order of length."""
-    asked, allowed = sorted(size), sorted(limit)
-    if any(a > b + 1e-9 for a, b in zip(asked, allowed, strict=True)):
+    if not fits(size, limit):
+        asked, allowed = sorted(size), sorted(limit)
         millimetres = " x ".join(f"{1000 * v:.0f}" for v in asked)
         most = " x ".join(f"{1000 * v:.0f}" for v in allowed)
         raise GateError(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -16,18 +15,19 @@ from simulo.collision import ConvexShape, Kind, Payload, Primitives, VoxelGrid, 
 from simulo.decision import GateDecision
 from simulo.description import RobotDescription, load_description
 from simulo.device import resolve_device
-from simulo.errors import GateError
+from simulo.errors import GateError, SimuloError
 from simulo.gate.body import LoneBody, SimulatedBody
 from simulo.gate.declarations import (
     Region,
     aperture_limit,
     checked_duration,
     edges,
+    fits,
     object_limit,
     refuse_oversized,
 )
 from simulo.gate.primitives import SceneWorld, as_convex
-from simulo.gate.rigid import pose_rows
+from simulo.gate.rigid import any_pose_rows, pose_rows
 from simulo.gate.session import SLOTS_PER_HAND, Session
 from simulo.gate.settings import GateSettings
 from simulo.gate.sources import as_world
@@ -36,6 +36,7 @@ from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.perception import DeploySimPerception
 from simulo.pose import Pose
 from simulo.props import Prop, Shape
+from simulo.tensors import real_tensor
 
 if TYPE_CHECKING:
     from simulo.env import LearningEnv
@@ -51,6 +52,11 @@ class DeclaredGrasp:
     box: tuple[float, float, float]
     pose: Tensor
     until: float
+
+
+def _collisions(verdict: Verdict) -> list[int]:
+    """Entries that were refused for what the robot does, not for want of a map."""
+    return [i for i in (~verdict.clear).nonzero().flatten().tolist() if int(verdict.kind[i]) in _COLLISIONS]
 
 
 class CollisionGate:
@@ -136,11 +142,11 @@ class CollisionGate:
         environment takes any number of candidates. base_pose: the robot's base in its environment, one for all or
         (num_envs, 7); where it stands, when left out. links: ask only of one link, or of "gripper:<hand>", followers
         included. world=False leaves the world out. distances=True returns least distances instead of stopping at a
-        bound above the margin. Raises ValueError for shapes that do not fit.
+        bound above the margin. Numbers that are not finite stop their environment; shapes that do not fit raise
+        ValueError.
         """
         session = self._session
-        candidates = torch.as_tensor(np.asarray(q) if not isinstance(q, Tensor) else q.detach())
-        candidates = candidates.to(session.body.device, torch.float32)
+        candidates = real_tensor(q, "q").to(session.body.device, torch.float32)
         dof = self.model.num_joints
         if candidates.ndim == 1:
             candidates = candidates[None]
@@ -153,7 +159,7 @@ class CollisionGate:
         ids = self._entries(len(candidates), env_ids)
         base = session.body.base_pose()
         if base_pose is not None:
-            base = pose_rows(base_pose, self.num_envs, "base_pose").to(base)
+            base = any_pose_rows(base_pose, self.num_envs, "base_pose").to(base)
         session.refresh()
         return session.check(candidates.contiguous(), base, ids, links, world, distances)
 
@@ -211,16 +217,16 @@ class CollisionGate:
         link = self.model.grippers[index].hand_link
         column = index * SLOTS_PER_HAND + slot
         session.payloads.put(column, ids, convex, link, rows, self._names_of(object, hand, ids))
+        on_device = rows.to(self.device, torch.float32)
         try:
             taken = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
-        except GateError:
+            session.checker.attach(Payload(hand, convex, on_device, slot, link, tuple(touch_links)), ids)
+        except SimuloError:
             session.payloads.take_out(column, ids)
             raise
-        on_device = rows.to(self.device, torch.float32)
-        session.checker.attach(Payload(hand, convex, on_device, slot, link, tuple(touch_links)), ids)
         for item in taken:
             session.world.take(item)
-        self._free_declared(hand, ids)
+        self._free_declared(hand, ids, convex)
         session.note_holding()
         if support is not None:
             self._allow_support(column, support, ids, torch.inf)
@@ -338,7 +344,11 @@ class CollisionGate:
         session.refresh()
         start = session.body.joint_positions()[env_ids].contiguous()
         verdict = session.check(start, session.body.base_pose(), env_ids, None, True, False)
-        wrong = [i for i in (~verdict.clear).nonzero().flatten().tolist() if int(verdict.kind[i]) in _COLLISIONS]
+        wrong = _collisions(verdict)
+        if not wrong and not bool(verdict.clear.all()):
+            # A map that is missing or stale outranks what the robot does to itself, and would hide it.
+            verdict = session.check(start, session.body.base_pose(), env_ids, None, False, False)
+            wrong = _collisions(verdict)
         if wrong:
             raise GateError(
                 f"{len(wrong)} of {len(verdict)} environments start in a configuration that the gate refuses: "
@@ -374,13 +384,14 @@ class CollisionGate:
         declared = (self._grasped.get((env, hand)) for env in ids.tolist())
         return [name or (grasp.object if grasp is not None else "") for grasp in declared]
 
-    def _free_declared(self, hand: str, ids: Tensor) -> None:
+    def _free_declared(self, hand: str, ids: Tensor, shape: ConvexShape) -> None:
         """What the map shows in a box that was declared to hold the object is the object: closing fingers push it from
-        where it was last seen, and hide from the cameras that it has left."""
+        where it was last seen, and hide from the cameras that it has left. A box with room for more says nothing."""
         session = self._session
+        limit, _why = object_limit(shape, "the object", session.world.cell)
         for env in ids.tolist():
             grasp = self._grasped.get((env, hand))
-            if grasp is not None and session.body.time <= grasp.until:
+            if grasp is not None and session.body.time <= grasp.until and fits(grasp.box, limit):
                 session.world.free(grasp.box, grasp.pose[None], torch.tensor([env], device=ids.device))
 
     def _known_objects(self) -> dict[str, ConvexShape]:

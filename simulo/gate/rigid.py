@@ -14,6 +14,15 @@ from simulo.rotations import conjugate, multiply, rotate
 
 def pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
     """One pose for each of `count` environments, from a Pose, (7,) or (count, 7); GateError where it names no pose."""
+    values = any_pose_rows(pose, count, what)
+    if not torch.isfinite(values).all():
+        raise GateError(f"{what} holds a number that is not finite or a zero quaternion; the identity is (1, 0, 0, 0)")
+    return values
+
+
+def any_pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
+    """As `pose_rows`, but what names no pose is let through as NaN, for a check that stops the environments it is in;
+    GateError for shapes alone."""
     if isinstance(pose, Pose):
         values = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float64)
     elif isinstance(pose, Tensor):
@@ -24,10 +33,8 @@ def pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
         raise GateError(
             f"{what} must be a Pose, or position and wxyz of shape (7,) or ({count}, 7); got {tuple(values.shape)}"
         )
-    norm = values[..., 3:].norm(dim=-1, keepdim=True)
-    if not torch.isfinite(values).all() or (norm < 1e-6).any():
-        raise GateError(f"{what} holds a number that is not finite or a zero quaternion; the identity is (1, 0, 0, 0)")
-    return torch.cat([values[..., :3], values[..., 3:] / norm], dim=-1).expand(count, 7).clone()
+    unit = values[..., 3:] / values[..., 3:].norm(dim=-1, keepdim=True)
+    return torch.cat([values[..., :3], unit], dim=-1).expand(count, 7).clone()
 
 
 def compose(a: Tensor, b: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ class Session:
         """Say which maps are fresh, and from when to when that stays so."""
         stamp = self.world.stamp
         age = now - stamp
-        stale = torch.where(age > self.settings.max_age, int(MapStatus.STALE), int(MapStatus.FRESH))
+        stale = torch.where(age <= self.settings.max_age, int(MapStatus.FRESH), int(MapStatus.STALE))  # NaN is stale
         self._map_status = torch.where(torch.isneginf(stamp), int(MapStatus.NONE), stale).to(torch.int8)
         fresh = stamp[self._map_status == int(MapStatus.FRESH)]
         self._status_holds = (now, float(fresh.min()) + self.settings.max_age if len(fresh) else math.inf)

@@ -20,6 +20,11 @@ def as_world(
 
     Raises GateError when it is not the kind of world that the gate was made for, or has other environments.
     """
+    if not isinstance(given, (VoxelGrid, Primitives, DeploySimPerception)):
+        raise GateError(
+            f"set_world takes a VoxelGrid, Primitives or a perception, got {type(given).__name__}; a gate that is to "
+            "check the robot alone is made with world='none'"
+        )
     kind = "primitives" if isinstance(given, Primitives) else "voxels"
     if settings.world != kind:
         raise GateError(f"this gate was made with world={settings.world!r} and takes no {kind}; make another gate")
@@ -28,6 +33,8 @@ def as_world(
         raise GateError(f"the world has {count} environments, the gate {len(now)}")
     if stamp is not None and stamp.shape != now.shape:
         raise GateError(f"stamp must have shape {tuple(now.shape)}, got {tuple(stamp.shape)}")
+    if stamp is not None and torch.isnan(stamp).any():
+        raise GateError("stamp holds NaN, and a map of unknown age may not pass for fresh; -inf means never seen")
     unknown_occupied = settings.unknown == "occupied"
     if isinstance(given, DeploySimPerception):
         return PerceivedWorld(given, unknown_occupied)

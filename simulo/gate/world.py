@@ -139,7 +139,8 @@ class GridWorld(StillWorld):
     def __init__(self, grid: VoxelGrid, stamp: Tensor, unknown_occupied: bool) -> None:
         super().__init__(stamp, {})
         solid = grid.with_unknown_occupied() if unknown_occupied else grid
-        self._grid = replace(solid, bricks=solid.bricks.clone())
+        position, wxyz = grid.position.clone(), grid.orientation_wxyz.clone()
+        self._grid = replace(solid, bricks=solid.bricks.clone(), position=position, orientation_wxyz=wxyz)
         self._corner = torch.cat([grid.position, grid.orientation_wxyz], dim=1).to("cpu", torch.float64)
         self.cell = grid.cell
 

@@ -1,0 +1,132 @@
+"""Numbers and worlds that are none, and what a failed call leaves behind: nothing may pass for clear by accident."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import simulo
+from simulo.collision import ConvexShape, VoxelGrid
+from simulo.errors import CollisionModelError, GateError
+from simulo.gate import CollisionGate
+from simulo.pose import Pose
+from tests.gate.arm import empty_map, openarm, rest, single_cell
+from tests.gate.tasks import JointTargets
+
+
+@pytest.fixture
+def gate() -> CollisionGate:
+    gate = CollisionGate(openarm(), device="cpu", max_age=float("inf"))
+    gate.set_world(empty_map())
+    return gate
+
+
+@pytest.mark.parametrize("row", [[np.nan, 0, 0, 1, 0, 0, 0], [0, np.inf, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
+def test_a_base_pose_that_is_none_stops_its_environment_and_no_other(row):
+    env = simulo.LearningEnv(JointTargets({}), num_envs=3, gate=CollisionGate(openarm(), world="none"))
+    env.reset(seed=0)
+    gate = env.gate
+    base = torch.tensor([[0.3, 0.1, 0.0, 0.8, 0.0, 0.0, 0.6]]).repeat(3, 1)
+    q = np.stack([rest()] * 3)
+    good = gate.check(q, base_pose=base)
+    base[1] = torch.tensor(row, dtype=torch.float32)
+    verdict = gate.check(q, base_pose=base)
+    assert [verdict.kind_name(i) for i in range(3)] == ["clear", "non_finite", "clear"]
+    assert torch.equal(verdict.distance[[0, 2]], good.distance[[0, 2]])
+
+
+def test_a_grid_whose_pose_is_no_number_stops_its_environment(gate):
+    grid = empty_map()
+    grid.position[0, 2] = torch.nan
+    gate.set_world(grid)
+    assert gate.check(rest()).kind_name(0) == "non_finite"
+    assert gate.check(rest(), world=False).clear[0]
+
+
+def test_a_map_of_unknown_age_is_not_fresh(gate):
+    with pytest.raises(GateError, match="stamp holds NaN"):
+        gate.set_world(empty_map(), stamp=torch.tensor([torch.nan], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("world", [None, "none", 7])
+def test_what_is_no_world_is_refused_by_name(gate, world):
+    with pytest.raises(GateError, match=r"VoxelGrid, Primitives or a perception.*world='none'"):
+        gate.set_world(world)
+
+
+@pytest.mark.parametrize("q", ["abc", np.zeros(16, bool), np.zeros(16, complex), None])
+def test_configurations_that_are_no_numbers_are_refused(gate, q):
+    with pytest.raises(TypeError, match="q must be integers or floats"):
+        gate.check(q)
+
+
+def test_a_grid_is_copied_with_its_pose(gate):
+    centre = np.array([0.3, -0.2, 0.3])
+    grid: VoxelGrid = single_cell(centre, 0.02)
+    gate.set_world(grid)
+    grid.position.add_(5.0)
+    grid.bricks[:] = 0
+    gate.set_configuration(rest())
+    gate.attach("right", ConvexShape.sphere(0.01), Pose((0.0, 0.0, -0.2)))  # makes the gate load its grid again
+    kept = gate._session.checker._grid
+    assert torch.allclose(kept.pose[0, :3], torch.tensor(centre - 0.03, dtype=torch.float32), atol=1e-6)
+    assert bool(kept.bricks.any())
+
+
+@pytest.mark.parametrize("fault", ["too many vertices", "no such link"])
+def test_an_attach_that_fails_leaves_the_hand_empty(gate, fault):
+    gate.set_configuration(rest())
+    many = ConvexShape(np.random.default_rng(0).normal(size=(300, 3)) * 0.01)
+    shape = many if fault == "too many vertices" else ConvexShape.sphere(0.01)
+    touching = ("openarm_tail",) if fault == "no such link" else ()
+    for _ in range(3):
+        with pytest.raises(CollisionModelError):
+            gate.attach("right", shape, Pose((0.0, 0.0, -0.2)), touch_links=touching)
+    assert not gate._session.payloads.present.any()
+    gate.attach("right", ConvexShape.sphere(0.01), Pose((0.0, 0.0, -0.2)))
+    gate.attach("right", ConvexShape.sphere(0.01), Pose((0.0, 0.0, -0.25)))
+
+
+@pytest.mark.parametrize(("edge", "kept"), [(0.06, False), (0.10, True)])
+def test_a_grasp_box_with_room_for_a_neighbour_does_not_free_the_neighbour(gate, edge, kept):
+    """30 mm beside a 40 mm object. A box declared by the aperture alone says nothing of what else lies in it."""
+    cells = torch.zeros((1, 24, 24, 24), dtype=torch.bool)
+    cells[0, 16, 12, 12] = True  # centre 45 mm from the box's
+    cells[0, 14, 12, 12] = True  # 25 mm: the object's own, as it was last seen
+    centre = np.array([0.6, -0.6, 1.2])
+    corner = torch.tensor(centre - 0.125, dtype=torch.float32)[None]
+    gate.set_world(VoxelGrid.from_cells(cells, 0.01, corner, torch.tensor([[1.0, 0, 0, 0]])))
+    gate.set_configuration(rest())
+    gate.declare_grasp("right", Pose(tuple(centre)), (edge, edge, edge), 1.0)
+    gate.attach("right", ConvexShape.box((0.04, 0.04, 0.04)), Pose((0.0, 0.0, -0.15)))
+    left = gate._session.checker._grid.bricks
+    assert bool(left.any()), "the neighbour stays"
+    alone = VoxelGrid.from_cells(
+        cells & (torch.arange(24)[None, :, None, None] == 16), 0.01, corner, corner.new_tensor([[1.0, 0, 0, 0]])
+    )
+    assert torch.equal(left.reshape(alone.bricks.shape), alone.bricks) is not kept
+
+
+def test_a_start_in_self_collision_raises_before_any_map_was_given():
+    gate = CollisionGate(openarm(), world="voxels")
+    env = simulo.LearningEnv(JointTargets({}), num_envs=2, gate=gate)
+    env.reset(seed=0)  # nothing wrong with the rest pose, and no map yet is no collision
+    crossed = rest()
+    names = openarm().joint_names
+    for value in np.linspace(0.0, 1.5, 31):
+        crossed = rest()
+        for side in ("left", "right"):
+            column = names.index(f"openarm_{side}_joint1")
+            joint = openarm().joints[column]
+            crossed[column] = np.clip(value * (1 if side == "left" else -1), joint.lower, joint.upper)
+            column = names.index(f"openarm_{side}_joint4")
+            crossed[column] = min(2.0, openarm().joints[column].upper)
+            column = names.index(f"openarm_{side}_joint3")
+            crossed[column] = 1.2 if side == "left" else -1.2
+        if not gate.check(np.stack([crossed] * 2), world=False).clear.any():
+            break
+    assert gate.check(np.stack([crossed] * 2), world=False).kind_name(0) == "self"
+    env.task.robot._initial[:] = torch.tensor(crossed, dtype=torch.float32)
+    with pytest.raises(GateError, match=r"refused \(self\)"):
+        env.reset(seed=0)
