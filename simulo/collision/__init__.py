@@ -1,9 +1,10 @@
 """Certified collision checking of robot configurations, batched over environments and rows, on CPU and CUDA."""
 
-from simulo.collision.checker import CollisionChecker, RawVerdict
+from simulo.collision.checker import CollisionChecker
 from simulo.collision.kinds import Kind, MapStatus
 from simulo.collision.model import CollisionModel, build_model
 from simulo.collision.parties import PartyCodes
+from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid, pack_bricks, unpack_bricks
 

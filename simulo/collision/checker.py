@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 import warp as wp
 
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
+from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import CELL_SLOT, Launches
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
 from simulo.collision.parties import PartyCodes
+from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.selection import Selection, select
 from simulo.collision.selftest import self_test
 from simulo.collision.shapes import ConvexShape
@@ -23,61 +23,6 @@ from simulo.collision.world import Payload, Primitives, VoxelGrid
 from simulo.device import resolve_device
 from simulo.errors import CollisionModelError
 from simulo.indexing import EnvIds, resolve_env_ids
-
-
-@dataclass(frozen=True)
-class RawVerdict:
-    """One answer per checked environment, shape (K,) each; a snapshot that later checks do not touch.
-
-    block, shape (8, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
-    """
-
-    block: torch.Tensor
-
-    @property
-    def clear(self) -> torch.Tensor:
-        """bool: every pair that had to be evaluated was, all finite, and clear of its margin."""
-        return self.block[0] == int(Kind.CLEAR)
-
-    @property
-    def kind(self) -> torch.Tensor:
-        """int8, see `Kind`."""
-        return self.block[0].to(torch.int8)
-
-    @property
-    def row(self) -> torch.Tensor:
-        """int32: row of the chunk that was refused, -1 where clear."""
-        return self.block[1]
-
-    @property
-    def party_a(self) -> torch.Tensor:
-        """int32 party code, see `parties`. -1 where the kind names nobody."""
-        return self.block[2]
-
-    @property
-    def party_b(self) -> torch.Tensor:
-        return self.block[3]
-
-    @property
-    def distance(self) -> torch.Tensor:
-        """float32 [m], signed: a certified lower bound of the distance of the refused pair, or where clear of the
-        least distance. -inf where nothing was measured, +inf where there was nothing to measure."""
-        return self.block[4].view(torch.float32)
-
-    @property
-    def bound(self) -> torch.Tensor:
-        """bool: `distance` is only a bound; where False the true distance lies within 10 um above it."""
-        return self.block[5] != 0
-
-    @property
-    def gjk_capped(self) -> torch.Tensor:
-        """int32: searches that ran out of iterations (their bound was used instead)."""
-        return self.block[6]
-
-    @property
-    def unknown_cells(self) -> torch.Tensor:
-        """int32: cells never seen within reach of the robot's boxes, counted per body and row."""
-        return self.block[7]
 
 
 class CollisionChecker:
@@ -153,7 +98,7 @@ class CollisionChecker:
         links: ask only of one link, or "gripper:<name>". distances: search for the least distance instead of stopping
         at a bound above the margin.
         """
-        configurations = self._as_rows(q)
+        configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
         ids = self._entry_ids(entries, env_ids)
         self._put_env_inputs(base_pose, measured, measured_active, map_status)
@@ -223,9 +168,9 @@ class CollisionChecker:
     def move_primitives(self, pose: torch.Tensor, valid: torch.Tensor) -> None:
         """New poses (num_envs, K, 7) of the primitives in use, and where each exists (num_envs, K)."""
         count = len(self._primitive_offsets)
-        self._refuse_shape("pose", pose, (self.sizes.num_envs, count, 7), torch.float32)
-        self._refuse_shape("valid", valid, (self.sizes.num_envs, count), torch.bool)
-        self._world.primitive_pose[:, :count] = _moved(pose, self._primitive_offsets)
+        refuse_unless("pose", pose, (self.sizes.num_envs, count, 7), torch.float32, self.device)
+        refuse_unless("valid", valid, (self.sizes.num_envs, count), torch.bool, self.device)
+        self._world.primitive_pose[:, :count] = packed_poses(pose, self._primitive_offsets)
         first = self._library.shape_index(self._first_primitive_slot)
         slots = torch.arange(first, first + count, dtype=torch.int32, device=self.device)
         self._world.primitive_shape[:, :count] = torch.where(valid, slots, -1)
@@ -241,7 +186,7 @@ class CollisionChecker:
         """Put a payload into a hand of some environments, in the stead of what its slot held."""
         ids = resolve_env_ids(env_ids, self.sizes.num_envs)
         slot = self._payload_slot(payload.gripper, payload.slot)
-        self._refuse_shape("Payload.pose", payload.pose, (len(ids), 7), torch.float32)
+        refuse_unless("Payload.pose", payload.pose, (len(ids), 7), torch.float32, self.device)
         gripper = self.model.grippers[self.model.gripper_index(payload.gripper)]
         link = self.model.link_index(payload.link if payload.link is not None else gripper.hand_link)
         may_touch = {*gripper.contact_links, *self.model.touch_links, *payload.touch_links, self.model.link_names[link]}
@@ -252,7 +197,7 @@ class CollisionChecker:
             packed = self._library.put(place, payload.shape, f"payload of gripper {payload.gripper!r}")
             self._world.payload_shape[env, slot] = self._library.shape_index(place)
             offset = torch.from_numpy(packed.offset).to(self.device)
-            self._world.payload_pose[env, slot] = _moved(payload.pose[ids == env][-1], offset)
+            self._world.payload_pose[env, slot] = packed_poses(payload.pose[ids == env][-1], offset)
         self._world.payload_link[ids, slot] = link
         self._world.payload_touch[ids, slot] = touch.to(self.device)
 
@@ -318,15 +263,9 @@ class CollisionChecker:
         return " against ".join(self.parties.name(code, names, self._grid.brick_counts) for code in codes)
 
     def stages(self) -> dict[str, Callable[[], None]]:
-        """Each stage of a check by itself, recorded: to time it, with the inputs of the last check, rows and all."""
-        recorded: dict[str, Callable[[], None]] = {}
-        for name in self._launches.stages:
-            with wp.ScopedCapture(device=str(self.device)) as capture:
-                self._launches.launch(name)
-            graph = capture.graph
-            assert graph is not None, "a capture that has ended holds its graph"
-            recorded[name] = partial(wp.capture_launch, graph)
-        return recorded
+        """The stages "fk", "self", "payload" and "world" by themselves, recorded: to time them one by one with the
+        inputs of the last check, rows and all."""
+        return self._launches.recorded_stages()
 
     # How a call reaches the kernels.
 
@@ -353,18 +292,6 @@ class CollisionChecker:
         query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
         self._launches.run()
         return query.verdicts[:, :entries].clone()
-
-    def _as_rows(self, q: torch.Tensor) -> torch.Tensor:
-        dof = self.model.num_joints
-        if not isinstance(q, torch.Tensor) or q.dtype != torch.float32 or q.device != self.device:
-            got = f"{q.dtype} on {q.device}" if isinstance(q, torch.Tensor) else type(q).__name__
-            raise CollisionModelError(f"q must be a float32 tensor on {self.device}, got {got}")
-        if q.dim() not in (2, 3) or q.shape[-1] != dof or 0 in q.shape:
-            raise CollisionModelError(
-                f"q must be (K, {dof}) or (K, rows, {dof}), K >= 1, columns {', '.join(self.model.joint_names)}; "
-                f"got {tuple(q.shape)}"
-            )
-        return q if q.dim() == 3 else q.unsqueeze(1)
 
     def _entry_ids(self, entries: int, env_ids: EnvIds | None) -> torch.Tensor | None:
         if env_ids is None:
@@ -405,21 +332,12 @@ class CollisionChecker:
     ) -> None:
         """Copy an input into its place, or its default when the last call did not leave it there."""
         if values is not None:
-            self._refuse_shape(name, values, shape, dtype)
+            refuse_unless(name, values, shape, dtype, self.device)
             target.copy_(values)
             self._defaulted.discard(name)
         elif name not in self._defaulted:
             target.copy_(torch.tensor(default, dtype=target.dtype).expand(target.shape))
             self._defaulted.add(name)
-
-    def _refuse_shape(self, name: str, values: object, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-        if not isinstance(values, torch.Tensor):
-            raise CollisionModelError(f"{name} must be a {dtype} tensor of shape {shape}, got {type(values).__name__}")
-        if values.shape != shape or values.dtype != dtype or values.device != self.device:
-            raise CollisionModelError(
-                f"{name} must be {dtype} of shape {shape} on {self.device}, "
-                f"got {values.dtype} of shape {tuple(values.shape)} on {values.device}"
-            )
 
     def _selection(self, links: str | None) -> Selection:
         if links not in self._selections:
@@ -447,20 +365,10 @@ class CollisionChecker:
         self, region: int, pose: torch.Tensor, size: torch.Tensor, env_ids: EnvIds | None, primitive: str | None
     ) -> None:
         ids = resolve_env_ids(env_ids, self.sizes.num_envs)
-        self._refuse_shape("pose", pose, (len(ids), 7), torch.float32)
-        self._refuse_shape("size", size, (len(ids), 3), torch.float32)
+        refuse_unless("pose", pose, (len(ids), 7), torch.float32, self.device)
+        refuse_unless("size", size, (len(ids), 3), torch.float32, self.device)
         index = -1 if primitive is None else self.primitive_index(primitive)
         self._world.region_pose[ids, region] = pose
         self._world.region_half[ids, region] = 0.5 * size
         self._world.region_primitive[ids, region] = index
         self._world.region_active[ids, region] = 1
-
-
-def _moved(pose: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
-    """Poses (..., 7) of the packed frames, whose origin lies at `offset` [m], shape (..., 3), in the posed ones."""
-    unit = pose[..., 3:] / pose[..., 3:].norm(dim=-1, keepdim=True)
-    w, xyz = unit[..., :1], unit[..., 1:]
-    shift = offset.expand(xyz.shape)
-    turn = 2.0 * torch.linalg.cross(xyz, shift)
-    turned = shift + w * turn + torch.linalg.cross(xyz, turn)
-    return torch.cat([pose[..., :3] + turned, pose[..., 3:]], dim=-1)

@@ -125,6 +125,11 @@ class Launches:
         # Apart: an entry's rows may lie in both halves.
         self._last = self._record(["verdict"], 0, entries)
 
+    def recorded_stages(self) -> dict[str, Callable[[], None]]:
+        """Each stage of the check alone, replayed on what the stages before it left behind."""
+        parts = {"fk": ["fk"], "self": ["spheres", "self"], "payload": ["payload"], "world": ["world"]}
+        return {name: self._record(kernels, 0, self._sizes.num_envs) for name, kernels in parts.items()}
+
     def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:
         with wp.ScopedCapture(device=self._device) as capture:
             for name in names:

@@ -60,8 +60,8 @@ class Gaps:
 class HullPool:
     """Shapes on the device. `offset[i]` is where shape i's packed frame lies in its own."""
 
-    def __init__(self, shapes: list[ConvexShape]) -> None:
-        packed = [pack_shape(shape) for shape in shapes]
+    def __init__(self, shapes: list[ConvexShape], table: bool = True) -> None:
+        packed = [pack_shape(shape, table) for shape in shapes]
         self.offset = np.array([p.offset for p in packed], np.float64)
         self.packed = packed
         self._shapes = pack_shapes(packed).upload("cpu")
