@@ -142,9 +142,12 @@ def _event(run: list[RefusedStep], contacts: Sequence[Contact], margin: float, s
 
 
 def missed(contact: Contact, events: Iterable[StopEvent], per_second: float) -> bool:
-    """Whether no stop event on a party of a contact was open at its step, or had begun at most 1 s before."""
+    """Whether no stop event on the link or payload of a contact was open at its step, or had begun at most 1 s before.
+
+    Pairs name the robot's party first. A stop of one link by the table is no stop of another that hits the table.
+    """
     return not any(
-        set(event.pair) & set(contact.pair)
+        (contact.pair[0] in event.pair or event.pair[0] in contact.pair)
         and event.first <= contact.step
         and (event.last >= contact.step or event.first >= contact.step - per_second)
         for event in events
@@ -153,7 +156,7 @@ def missed(contact: Contact, events: Iterable[StopEvent], per_second: float) -> 
 
 def _same_pair(contact: Pair, stop: Pair) -> bool:
     """A stop by the map names no body: any contact of its robot party with the world is its own."""
-    return set(contact) == set(stop) or (stop[1] == MAP_PARTY and stop[0] in contact)
+    return set(contact) == set(stop) or (stop[1] == MAP_PARTY and stop[0] == contact[0])
 
 
 def summary(episodes: Sequence[JudgedEpisode], per_second: float) -> dict[str, Any]:

@@ -132,9 +132,17 @@ def test_missed_means_nothing_open_then_or_begun_in_the_second_before(first, las
     assert missed(real(100, (FINGER, CUP)), events, PER_SECOND) is not caught
 
 
-def test_a_stop_on_another_link_catches_nothing():
-    events = stop_events(refused(range(90, 110), ("wrist", MAP_PARTY), 0.02), [], MARGIN, PER_SECOND)
+@pytest.mark.parametrize("stopped_by", [MAP_PARTY, CUP])
+def test_a_stop_on_another_link_catches_nothing(stopped_by):
+    """Not even where it is stopped by the very thing that is hit."""
+    events = stop_events(refused(range(90, 110), ("wrist", stopped_by), 0.02), [], MARGIN, PER_SECOND)
     assert missed(real(100, (FINGER, CUP)), events, PER_SECOND)
+
+
+@pytest.mark.parametrize("pair", [(FINGER, "wrist"), ("wrist", FINGER), (FINGER, CUP), (FINGER, MAP_PARTY)])
+def test_a_stop_on_either_link_of_a_contact_catches_it(pair):
+    events = stop_events(refused(range(90, 110), pair, 0.02), [], MARGIN, PER_SECOND)
+    assert not missed(real(100, (FINGER, "wrist")), events, PER_SECOND)
 
 
 @pytest.mark.parametrize(
