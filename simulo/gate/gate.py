@@ -71,6 +71,7 @@ class CollisionGate:
     own props unless others are set) or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old
     hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk. max_age [s]: an older map
     refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
+    Past the map's edges there are no cells and nothing is refused: let it hold all that the robot can reach.
     tracking_margin [m]: widens both margins for how far the robot strays from its commands. device: of a gate that is
     used alone; "auto" in an environment is the environment's.
     """
