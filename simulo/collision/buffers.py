@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,14 @@ COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_S
 def view(tensor: torch.Tensor, dtype: Any = None) -> Any:
     """A Warp array over a torch tensor's memory."""
     return wp.from_torch(tensor, dtype=dtype) if dtype is not None else wp.from_torch(tensor)
+
+
+def torch_stream(device: torch.device) -> AbstractContextManager[Any]:
+    """Warp's work goes where torch's goes: torch fills the inputs and reads the answer, and nobody else orders the two.
+    Nothing to do on the CPU."""
+    if device.type == "cpu":
+        return nullcontext()
+    return wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(device)))
 
 
 def unit_poses(*shape: int, device: torch.device) -> torch.Tensor:
@@ -292,7 +301,8 @@ class GridBuffers:
         x, y, z = self.brick_counts
         inputs = [wp.vec3i(x, y, z), view(self.bricks, wp.uint64), view(self.columns, wp.uint64)]
         threads = (self.bricks.shape[0], x * y, -(-z // 64))
-        wp.launch(column_kernel, threads, inputs=inputs, device=str(self.bricks.device))
+        with torch_stream(self.bricks.device):
+            wp.launch(column_kernel, threads, inputs=inputs, device=str(self.bricks.device))
 
     def as_grid(self, cell_shape: int) -> Grid:
         out = Grid()

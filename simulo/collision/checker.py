@@ -74,6 +74,7 @@ class CollisionChecker:
             self._launches, self._query, self._world, model, self._library, everything, self._first_primitive_slot
         )
         self._launches.record()
+        wp.synchronize_device(str(self.device))  # the uploads, before torch's own stream touches them
 
     def check(
         self,

@@ -18,6 +18,7 @@ from simulo.collision.buffers import (
     plan_findings,
     plan_near,
     plan_poses,
+    torch_stream,
     upload_bodies,
     upload_pairs,
     upload_pieces,
@@ -58,7 +59,7 @@ class Launches:
         device: torch.device,
         split_at: int,
     ) -> None:
-        self._sizes, self._device = sizes, str(device)
+        self._sizes, self._device, self._torch_device = sizes, str(device), device
         self._library, self._query_buffers = library, query
         self._tree = upload_tree(model, self._device)
         self._bodies = upload_bodies(model, self._device)
@@ -108,12 +109,16 @@ class Launches:
             ),
         }  # fmt: skip
 
-    def launch(self, name: str, first_entry: int = 0, entries: int = -1) -> None:
-        """Launch one stage for some entries (-1: all), one by one as Warp does it."""
+    def launch(self, name: str) -> None:
+        """Launch one stage for all entries as Warp does it, in the order of torch's work."""
+        with torch_stream(self._torch_device):
+            self._launch(name, 0, self._sizes.num_envs)
+
+    def _launch(self, name: str, first_entry: int, entries: int) -> None:
         stage = self.stages[name]
-        entries = self._sizes.num_envs if entries < 0 else entries
         rows = 1 if stage.per_entry else self._sizes.horizon
-        wp.launch(stage.kernel, entries * rows, inputs=[first_entry * rows, *stage.inputs], device=self._device)
+        inputs = [first_entry * rows, *stage.inputs]
+        wp.launch(stage.kernel, entries * rows, inputs=inputs, device=self._device)
 
     def record(self) -> None:
         """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
@@ -133,13 +138,19 @@ class Launches:
     def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:
         with wp.ScopedCapture(device=self._device) as capture:
             for name in names:
-                self.launch(name, first_entry, entries)
+                self._launch(name, first_entry, entries)
         graph = capture.graph
-        assert graph is not None, "a capture that has ended holds its graph"
-        return lambda: wp.capture_launch(graph)
+        assert graph is not None
+        if self._torch_device.type == "cpu":
+            return lambda: wp.capture_launch(graph)
+        return lambda: wp.capture_launch(graph, stream=wp.stream_from_torch(torch.cuda.current_stream()))
 
     def run(self) -> None:
         """Replay a whole check; on the CPU it has finished when this returns."""
+        if self._torch_device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            for name in self.stages:  # a graph that is being captured takes kernels, not another graph's launch
+                self.launch(name)
+            return
         if self._threads is None:
             self._parts[0]()
         else:

@@ -65,9 +65,9 @@ def self_test(
         library.put(primitive_slot, ConvexShape.sphere(0.01), "the self-test's ball")
         world.primitive_shape[0, 0] = library.shape_index(primitive_slot)
         world.primitive_count[0] = 1
-        launches.poses.primitive_position.assign(
-            wp.array(np.broadcast_to(row[:, body, None], (*launches.poses.primitive_position.shape, 3)), dtype=wp.vec3f)
-        )
+        positions = launches.poses.primitive_position
+        obstacle = np.broadcast_to(row[:, body, None], (*positions.shape, 3))
+        positions.assign(wp.array(obstacle, dtype=wp.vec3f, device=positions.device))
         world.primitive_pose[0, 0, :3] = torch.from_numpy(row[0, body])
         first_primitive = len(model.link_names) + launches.num_payloads
         _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
@@ -82,6 +82,7 @@ def _expect(
     launches: Launches, query: QueryBuffers, model: CollisionModel, hulls: NDArray, kind: Kind, parties: tuple[int, ...]
 ) -> None:
     launches.poses.hull_position.assign(wp.array(hulls, dtype=wp.vec3f, device=launches.poses.hull_position.device))
+    wp.synchronize_device(launches.poses.hull_position.device)  # Warp wrote the poses, torch's stream will read them
     for stage in ("spheres", "self", "payload", "world", "verdict"):
         launches.launch(stage)
     got = query.verdicts[:, 0].tolist()
