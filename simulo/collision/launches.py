@@ -75,7 +75,10 @@ class Launches:
         codes = PartyCodes(model, sizes.payloads_per_gripper)
         self._codes = (codes.first_payload, codes.first_primitive)
         self.num_payloads = codes.num_payloads
-        self._split = device.type == "cpu" and sizes.num_configurations >= split_at and sizes.num_envs > 1
+        # Warp keeps one pointer to tile memory per module, not per thread. Kernels without tiles, as all of these are,
+        # never read it; in its debug mode they do.
+        threads_allowed = device.type == "cpu" and wp.config.mode != "debug"
+        self._split = threads_allowed and sizes.num_configurations >= split_at and sizes.num_envs > 1
         self._threads = ThreadPoolExecutor(1) if self._split else None
         self.use_grid(grid)
 
