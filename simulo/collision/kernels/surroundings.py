@@ -9,8 +9,6 @@ from simulo.collision.kernels.shapes import Shapes, support
 from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
 from simulo.collision.kernels.voxels import Exempt, Placed, check_grid, count_unknown
 
-NO_REGION = wp.constant(-1)
-
 
 @wp.struct
 class Frame:
