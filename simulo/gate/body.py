@@ -75,6 +75,7 @@ class SimulatedBody:
         pose = self.robot.initial_pose
         base = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float32, device=env.device)
         self._base = base.repeat(env.num_envs, 1)
+        self._none_closed = torch.zeros((env.num_envs, len(model.grippers)), dtype=torch.bool, device=env.device)
         self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
         self._fingers: list[tuple[FingerLatch, int]] = []
         self._num_latches = 0
@@ -96,7 +97,9 @@ class SimulatedBody:
     def closed(self) -> Tensor:
         if len(self.robot.latches) != self._num_latches:
             self._find_fingers()
-        out = torch.zeros((self.num_envs, len(self._model.grippers)), dtype=torch.bool, device=self.device)
+        if not self._fingers:
+            return self._none_closed
+        out = self._none_closed.clone()
         for fingers, hand in self._fingers:
             out[:, hand] |= fingers.state == CLOSED
         return out

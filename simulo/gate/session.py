@@ -17,6 +17,8 @@ from simulo.gate.verdict import Checked, Verdict
 from simulo.gate.world import OwedWorld, Taken, World, no_world
 
 SLOTS_PER_HAND = 2
+# s. How often to look whether a payload has left its support: reading where hands are costs as much as a check.
+_LIFT_PERIOD = 0.1
 MAX_PRIMITIVES = 64
 
 
@@ -45,6 +47,7 @@ class Session:
         self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
         self._status_holds = (math.inf, -math.inf)
+        self._looked = -math.inf
         self._named = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self.world: World = no_world(body.num_envs, body.device)
         self._loaded = -1
@@ -84,7 +87,8 @@ class Session:
             self._judge_age(now)
         for column, env_ids in self.expiries.due(now):
             self._end(column, env_ids)
-        if self.payloads.any_supported:
+        if self.payloads.any_supported and not self._looked <= now < self._looked + _LIFT_PERIOD:
+            self._looked = now
             self._end_lifted()
 
     def _judge_age(self, now: float) -> None:
