@@ -87,7 +87,7 @@ class Session:
             self._judge_age(now)
         for column, env_ids in self.expiries.due(now):
             self._end(column, env_ids)
-        if self.payloads.any_supported and not self._looked <= now < self._looked + _LIFT_PERIOD:
+        if self.payloads.any_supported and not 0.0 < now - self._looked < _LIFT_PERIOD:
             self._looked = now
             self._end_lifted()
 
