@@ -57,7 +57,8 @@ def test_the_open_jaws_straddle_the_object_with_room():
     poses = reference_fk(description, q)
     hand = np.linalg.inv(poses["openarm_right_ee_base_link"])
     inner, outer = (
-        np.asarray(true_meshes(description)[link].vertices) @ (hand @ poses[link])[:3, :3].T + (hand @ poses[link])[:3, 3]
+        np.asarray(true_meshes(description)[link].vertices) @ (hand @ poses[link])[:3, :3].T
+        + (hand @ poses[link])[:3, 3]
         for link in module.FINGERS
     )
     tips = min(inner[:, 2].min(), outer[:, 2].min())
