@@ -420,15 +420,19 @@ class _Planner:
             touch_z = TABLE_TOP + hit.height + (GRASP_IN_HAND + 0.152)
             route = Route(*HOME, self.dt)
             route.go("transit", np.array([*(xy - finger), touch_z + 0.09]), yaw, -1.0, 0.25)
-            route.go("collide", np.array([*(xy - finger), touch_z - 0.030]), yaw, -1.0, 0.20)
+            route.go("collide", np.array([*(xy - finger), touch_z - 0.030]), yaw, -1.0, 0.13)
             route.wait("collide", -1.0, 0.8)
             q = self._joints(route)
             if q is None:
                 continue
+            pressing = np.array([phase == "collide" for phase in route.phases])
+            fastest = np.abs(np.diff(q[pressing], axis=0)).max() / self.dt
+            if fastest > 1.1:  # rad/s: a joint that lags turns the finger where no command was
+                continue
             path = self.whole_arm(q)[::4]
             everything = [(s.pose, (OBJECTS | NEIGHBOURS)[s.name]) for s in (target, *neighbours)] + _bin_solids()
             rest = [solid for solid in everything if solid[0] is not hit.pose]
-            above = self.whole_arm(q[[phase != "collide" for phase in route.phases]])[::4]
+            above = self.whole_arm(q[~pressing])[::4]
             clear = (
                 least_distance(rest, self.surface.along(path, FINGERS + BEHIND_FINGERS)),
                 least_distance(everything, self.surface.along(path, BEHIND_FINGERS)),
