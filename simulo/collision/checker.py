@@ -16,7 +16,7 @@ from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
 from simulo.collision.parties import PartyCodes
 from simulo.collision.raw_verdict import RawVerdict
-from simulo.collision.selection import Selection, select
+from simulo.collision.selection import Links, Selection, select
 from simulo.collision.selftest import self_test
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid
@@ -62,7 +62,7 @@ class CollisionChecker:
         self._primitives: Primitives | None = None
         self._primitive_offsets = torch.zeros(0, 3, device=self.device)
         everything = select(model, max_payloads, None)
-        self._selections: dict[str | None, Selection] = {None: everything}
+        self._selections: dict[Links, Selection] = {None: everything}
         self._settings: tuple[object, ...] = ()
         self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
         self._launches = Launches(
@@ -85,7 +85,7 @@ class CollisionChecker:
         *,
         env_ids: EnvIds | None = None,
         map_status: torch.Tensor | None = None,
-        links: str | None = None,
+        links: Links = None,
         world: bool = True,
         distances: bool = False,
     ) -> RawVerdict:
@@ -96,8 +96,8 @@ class CollisionChecker:
         base_pose, shape (num_envs, 7): the robot's base in its environment, identity when left out.
         measured [rad or m], shape (num_envs, grippers), and measured_active, bool: where active, that hand's fingers
         are checked at the measured value too. map_status, int8 (num_envs,): `MapStatus`, fresh when left out.
-        links: ask only of one link, or "gripper:<name>". distances: search for the least distance instead of stopping
-        at a bound above the margin.
+        links: ask only of one link, of "gripper:<name>", or of the pair of two links. distances: search for the least
+        distance instead of stopping at a bound above the margin.
         """
         configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
@@ -340,7 +340,7 @@ class CollisionChecker:
             target.copy_(torch.tensor(default, dtype=target.dtype).expand(target.shape))
             self._defaulted.add(name)
 
-    def _selection(self, links: str | None) -> Selection:
+    def _selection(self, links: Links) -> Selection:
         if links not in self._selections:
             self._selections[links] = select(self.model, self.sizes.payloads_per_gripper, links)
         return self._selections[links]

@@ -28,8 +28,15 @@ class Selection:
     num_plain: int
 
 
-def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) -> Selection:
-    """Everything (None), or what concerns "gripper:<name>" (jaws, followers and what hangs on them) or one link."""
+# A link, "gripper:<name>", two links for their pair alone, or None for everything.
+Links = str | tuple[str, str] | None
+
+
+def select(model: CollisionModel, payloads_per_gripper: int, links: Links) -> Selection:
+    """Everything (None), or what concerns "gripper:<name>" (jaws, followers and what hangs on them) or one link; of two
+    links only their pair: neither payloads nor the world."""
+    if isinstance(links, tuple):
+        return _select_pair(model, payloads_per_gripper, links)
     wanted = _wanted(model, links)
     arrays, bodies = model.pair_arrays, model.bodies
     pairs = np.flatnonzero(np.isin(arrays.links, wanted).any(1))
@@ -40,12 +47,31 @@ def select(model: CollisionModel, payloads_per_gripper: int, links: str | None) 
         hands = [model.gripper_index(links.removeprefix("gripper:"))]
     held = np.isin(np.arange(len(model.grippers)), hands).repeat(payloads_per_gripper)
     asked_links = np.isin(np.arange(len(model.link_names)), wanted)
-    gates = arrays.pair[pairs, 2]
+    return _selection(model, pairs, moving, held, asked_links)
+
+
+def _select_pair(model: CollisionModel, payloads_per_gripper: int, links: tuple[str, str]) -> Selection:
+    numbers = sorted(model.link_index(name) for name in links)
+    pairs = np.flatnonzero((model.pair_arrays.links == numbers).all(1))
+    if not len(pairs):
+        raise CollisionModelError(
+            f"robot {model.name!r} does not check {links[0]!r} against {links[1]!r}: an answer would say nothing"
+        )
+    slots = np.zeros(len(model.grippers) * payloads_per_gripper, dtype=bool)
+    return _selection(model, pairs, [], slots, np.zeros(len(model.link_names), dtype=bool))
+
+
+def _selection(
+    model: CollisionModel,
+    pairs: NDArray[np.int64],
+    bodies: list[int],
+    slots: NDArray[np.bool_],
+    links: NDArray[np.bool_],
+) -> Selection:
+    gates = model.pair_arrays.pair[pairs, 2]
     masks = np.arange(2 << len(model.grippers))
     expected = ((gates[None, :] & ~masks[:, None]) == 0).sum(1)
-    return Selection(
-        _ints(pairs), _ints(moving), _mask(held), _mask(asked_links), _ints(expected), int((gates == 0).sum())
-    )
+    return Selection(_ints(pairs), _ints(bodies), _mask(slots), _mask(links), _ints(expected), int((gates == 0).sum()))
 
 
 def _ints(values: object) -> torch.Tensor:
