@@ -1,4 +1,8 @@
-"""The gripper's state machine, as tensor functions over all environments."""
+"""The gripper's state machine, as tensor functions over all environments, none of which waits for a device.
+
+What a gripper remembers is one number per environment, its progress: `NOT_CLOSING` while it is not under a close
+command, else how many settled samples in a row it has seen under one, and `DONE` once those were enough.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ from enum import IntEnum
 
 import torch
 from torch import Tensor
+
+NOT_CLOSING = -1
+DONE = 1 << 30
 
 
 class GripperState(IntEnum):
@@ -24,64 +31,61 @@ def settled(
     positions [m or rad], speeds [m/s or rad/s]: shape (num_envs, fingers). open_positions: shape (fingers,). Every
     finger is asked, since an average hides a jaw that is jammed open. A reading that is not finite is not settled.
     """
-    stopped = speeds.abs() <= velocity_tolerance
-    travelled = (positions - open_positions).abs() > position_tolerance
-    return (stopped & travelled).all(dim=1)
+    nearest, farthest = (positions - open_positions).abs().aminmax(dim=1)
+    stopped = speeds.abs().amax(dim=1) <= velocity_tolerance
+    return stopped & (nearest > position_tolerance) & (farthest < torch.inf)
+
+
+def commanded(progress: Tensor, intent: Tensor) -> Tensor:
+    """Progress after commands, int8 (num_envs,): -1 opens, +1 closes what is not closing yet, 0 changes nothing."""
+    return torch.where(intent > 0, progress.clamp(min=0), progress).masked_fill(intent < 0, NOT_CLOSING)
+
+
+def sampled(progress: Tensor, now_settled: Tensor, settle_updates: int) -> Tensor:
+    """Progress after one more sample of the fingers, bool (num_envs,).
+
+    One settled sample is not enough, since a swing stops as it turns; enough of them are, whatever comes later.
+    """
+    counted = (progress + 1) * now_settled
+    counted = counted.masked_fill(counted >= settle_updates, DONE)
+    return torch.where((progress >= 0) & (progress < DONE), counted, progress)
+
+
+def states_of(progress: Tensor) -> Tensor:
+    """`GripperState` values, int8, shape of `progress`."""
+    return (progress >= DONE).to(torch.int8) - (progress < 0).to(torch.int8)
 
 
 class GripperLatch:
-    """What a gripper remembers between updates, per environment, and how to take a refused command back.
+    """What a gripper remembers between updates, and what it would remember had a gate refused its latest commands.
 
-    closing: the last command that was not idle closes. quiet: settled updates in a row since then. closed: settled
-    once, which sticks until an open command or a reset. Each shape (num_envs,).
+    A sample of the fingers counts for both: a refused command never moved them.
     """
 
     def __init__(self, num_envs: int, device: torch.device):
-        self.closing = torch.zeros(num_envs, dtype=torch.bool, device=device)
-        self.quiet = torch.zeros(num_envs, dtype=torch.int32, device=device)
-        self.closed = torch.zeros(num_envs, dtype=torch.bool, device=device)
-        self._before = (self.closing.clone(), self.quiet.clone(), self.closed.clone())
-        self._pending = torch.zeros(num_envs, dtype=torch.bool, device=device)
+        self._progress = torch.full((2, num_envs), NOT_CLOSING, dtype=torch.int32, device=device)
+        self._given, self._accepted = self._progress
 
     def command(self, intent: Tensor) -> None:
-        """Take commands in, int8 (num_envs,): -1 opens, +1 closes, 0 changes nothing."""
-        commanded = intent != 0
-        self._back_up(commanded & ~self._pending)
-        self._pending |= commanded
-        opens = intent < 0
-        self.closing = (self.closing & ~opens) | (intent > 0)
-        self.closed = self.closed & ~opens
-        self.quiet = self.quiet.masked_fill(opens, 0)
+        """Take commands in: see `commanded`."""
+        self._given.copy_(commanded(self._given, intent))
 
     def observe(self, now_settled: Tensor, settle_updates: int) -> None:
-        """Take one sample of the fingers in, bool (num_envs,). One sample is not enough: a swing stops as it turns."""
-        self.quiet = torch.where(now_settled & self.closing, self.quiet + 1, 0)
-        self.closed = self.closing & (self.closed | (self.quiet >= settle_updates))
+        """Take one sample in: see `sampled`."""
+        self._progress.copy_(sampled(self._progress, now_settled, settle_updates))
 
     def clear(self, env_ids: Tensor) -> None:
-        """Open, with nothing pending, in these environments."""
-        self.closing[env_ids] = False
-        self.closed[env_ids] = False
-        self.quiet[env_ids] = 0
-        self._pending[env_ids] = False
+        """Open in these environments, with nothing for a gate to take back."""
+        self._progress[:, env_ids] = NOT_CLOSING
 
     def states(self) -> Tensor:
         """`GripperState` values, int8, shape (num_envs,)."""
-        return self.closing.to(torch.int8) + self.closed.to(torch.int8) - 1
+        return states_of(self._given)
 
     def accept(self, envs: Tensor) -> None:
-        """The commands since the last accept or restore stand, in the environments of this bool mask."""
-        self._pending &= ~envs
+        """The commands so far stand, in the environments of this bool mask."""
+        torch.where(envs, self._given, self._accepted, out=self._accepted)
 
     def restore(self, envs: Tensor) -> None:
-        """The commands since the last accept or restore were never given, in the environments of this bool mask."""
-        back = envs & self._pending
-        closing, quiet, closed = self._before
-        self.closing = torch.where(back, closing, self.closing)
-        self.quiet = torch.where(back, quiet, self.quiet)
-        self.closed = torch.where(back, closed, self.closed)
-        self._pending &= ~envs
-
-    def _back_up(self, envs: Tensor) -> None:
-        present = (self.closing, self.quiet, self.closed)
-        self._before = tuple(torch.where(envs, now, old) for now, old in zip(present, self._before, strict=True))  # type: ignore[assignment]
+        """The commands since the last accept were never given, in the environments of this bool mask."""
+        torch.where(envs, self._accepted, self._given, out=self._given)

@@ -20,7 +20,7 @@ class Hand:
         self.still_for = 0
         self.has_closed = False
         self.target = OPEN_AT
-        self.accepted: tuple | None = None
+        self.before = (False, 0, False)
         self.command_waits = False
 
     def command(self, value: float):
@@ -38,14 +38,18 @@ class Hand:
             self.target = CLOSED_AT
 
     def look(self, fingers: list[tuple[float, float]]):
-        if not self.told_to_close:
-            self.still_for = 0
-            return
+        present = self.looked((self.told_to_close, self.still_for, self.has_closed), fingers)
+        self.told_to_close, self.still_for, self.has_closed = present
+        self.before = self.looked(self.before, fingers)  # a command that a gate refuses later never moved the fingers
+
+    def looked(self, memory: tuple[bool, int, bool], fingers: list[tuple[float, float]]) -> tuple[bool, int, bool]:
+        told_to_close, still_for, has_closed = memory
+        if not told_to_close:
+            return told_to_close, 0, has_closed
         far = all(abs(np.float32(position) - np.float32(OPEN_AT)) > POSITION_TOLERANCE for position, _ in fingers)
         still = all(abs(np.float32(speed)) <= np.float32(VELOCITY_TOLERANCE) for _, speed in fingers)
-        self.still_for = self.still_for + 1 if far and still else 0
-        if self.still_for >= 2:
-            self.has_closed = True
+        still_for = still_for + 1 if far and still else 0
+        return told_to_close, still_for, has_closed or still_for >= 2
 
     def reset(self):
         self.told_to_close, self.still_for, self.has_closed = False, 0, False
