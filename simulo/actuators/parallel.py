@@ -124,12 +124,11 @@ class ParallelGripperActuator:
         fingers = self._fingers
         if self._sampled_tick != self.robot.physics_tick:
             self._sampled_tick = self.robot.physics_tick
-            columns, state = list(fingers.columns), self.robot.state
-            open_positions = self._positions(self.open_width, "open_width").to(self.robot.device)
+            state = self.robot.state
             now_settled = settled(
-                state.joint_positions[:, columns],
-                state.joint_velocities[:, columns],
-                open_positions,
+                fingers.of(state.joint_positions),
+                fingers.of(state.joint_velocities),
+                self._positions(self.open_width, "open_width"),
                 self.position_tolerance,
                 self.velocity_tolerance,
             )
@@ -232,7 +231,8 @@ class ParallelGripperActuator:
         fingers = self._fingers
         key = (fingers, tuple(sorted(width.items())) if isinstance(width, Mapping) else width)
         if self._worked_out.get(what, ((), torch.empty(0)))[0] != key:
-            self._worked_out[what] = (key, finger_positions(self.robot, fingers, width, what))
+            positions = finger_positions(self.robot, fingers, width, what).to(self.robot.device)
+            self._worked_out[what] = (key, positions)
         return self._worked_out[what][1]
 
     @property
