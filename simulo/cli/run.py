@@ -16,15 +16,22 @@ def run(
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many environment steps; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the first episode; the others count on from it.")] = 0,
     backend: Annotated[str, typer.Option(help="The simulator.")] = "mujoco",
-    gate: Annotated[bool, typer.Option("--gate/--no-gate", help="Check every step before physics sees it.")] = True,
+    robot: Annotated[str | None, typer.Option(help="For a task that runs on several.")] = None,
+    gripper: Annotated[str | None, typer.Option(help="For a task that runs with several: a preset's name.")] = None,
+    gate: Annotated[
+        bool | None,
+        typer.Option(
+            "--gate/--no-gate", help="Check every step before physics sees it. Default: where the robot has geometry."
+        ),
+    ] = None,
     on_stop: Annotated[
         Literal["terminate", "hold", "report"],
         typer.Option(help="What a refusal does: end the episode, wait, or count."),
     ] = "terminate",
     world: Annotated[
-        Literal["voxels", "primitives", "none"],
-        typer.Option(help="A map from cameras, exact shapes, or the robot alone."),
-    ] = "voxels",
+        Literal["voxels", "primitives", "none"] | None,
+        typer.Option(help="A map from cameras, exact shapes, or the robot alone. Default: the task's choice."),
+    ] = None,
     cell: Annotated[float, typer.Option(min=0.001, help="Edge of a map cell (m).")] = 0.01,
     device: Device = "cpu",
     json: JsonFile = None,
@@ -34,7 +41,7 @@ def run(
 
     quiet_warp()
     settings = RunSettings(
-        task, envs, episodes, steps, seed, backend, on_stop if gate else "off", world, cell, device
+        task, envs, episodes, steps, seed, backend, robot, gripper, gate, on_stop, world, cell, device
     )  # fmt: skip
     with progress() as report:
         figures = run_task(settings, report)
@@ -44,5 +51,6 @@ def run(
     stops = "no gate" if figures["stops"] is None else f"{figures['stops']} stops"
     counted = f"{figures['episodes']} episodes, success {percent}, {stops} in {figures['policy_steps']} policy steps"
     tracking = f"links within {figure(figures['max_tracking_error_mm'])} mm of their commands"
-    out.print(f"{task} on {figures['robot']}: {counted}; {tracking}", highlight=False, soft_wrap=True)
+    hand = f" with {figures['gripper']}" if figures["gripper"] else ""
+    out.print(f"{task} on {figures['robot']}{hand}: {counted}; {tracking}", highlight=False, soft_wrap=True)
     write_figures(figures, json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -23,6 +24,7 @@ from simulo.scene import Scene
 from simulo.task import Task
 
 Report = Callable[[str, int, int], None]
+World = Literal["voxels", "primitives", "none"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,9 @@ class RunSettings:
     """What `simulo run` was asked for.
 
     task: path of its file. episodes: how many; episode k has seed `seed + k`, whatever else runs beside it. steps: stop
-    after so many environment steps, 0 for no limit. on_stop: of the gate, "off" for none. cell [m]: of its map.
+    after so many environment steps, 0 for no limit. robot, gripper: given to a task that asks for one. gated: None
+    gates a robot that has collision geometry. on_stop: of the gate. world: None is the task's own `gate_world`, else a
+    map from its cameras. cell [m]: of that map.
     """
 
     task: str
@@ -39,8 +43,11 @@ class RunSettings:
     steps: int = 0
     seed: int = 0
     backend: str = "mujoco"
-    on_stop: Literal["terminate", "hold", "report", "off"] = "terminate"
-    world: Literal["voxels", "primitives", "none"] = "voxels"
+    robot: str | None = None
+    gripper: str | None = None
+    gated: bool | None = None
+    on_stop: Literal["terminate", "hold", "report"] = "terminate"
+    world: World | None = None
     cell: float = 0.01
     device: str = "cpu"
 
@@ -48,22 +55,22 @@ class RunSettings:
 def run_task(settings: RunSettings, report: Report = lambda label, done, total: None) -> dict[str, Any]:
     """The JSON of `simulo run`. Raises SimuloError for a task without a scripted policy or, with voxels, a map_box."""
     started = perf_counter()
-    task_class = load_task_class(settings.task)
-    if not hasattr(task_class, "scripted_policy"):
-        raise SimuloError(f"{settings.task}: {task_class.__name__} has no scripted_policy() to run it with")
-    robot = _declared_robot(task_class)
-    env, gate = _environment(task_class, robot.description, settings)
+    task = make_task(settings)
+    if not hasattr(task, "scripted_policy"):
+        raise SimuloError(f"{settings.task}: {type(task).__name__} has no scripted_policy() to run it with")
+    robot = _declared_robot(make_task(settings))
+    env, gate = _environment(task, robot.description, settings)
     try:
         tally = _play(env, settings, report)
     finally:
         env.close()
     ended = len(tally.reasons)
-    judged = ended > 0 and hasattr(env.task, "succeeded")
-    successes = sum(env.task.succeeded(reason) for reason in tally.reasons) if judged else 0  # type: ignore[attr-defined]
+    judged = ended > 0 and hasattr(task, "succeeded")
+    successes = sum(task.succeeded(reason) for reason in tally.reasons) if judged else 0  # type: ignore[attr-defined]
     return {
         "task": settings.task,
         "robot": robot.description.name,
-        "gripper": None,  # the robot's own hands
+        "gripper": settings.gripper or getattr(task, "gripper_name", None),  # None: the robot's own hands
         "backend": settings.backend,
         "envs": env.num_envs,
         "episodes": ended,
@@ -76,28 +83,39 @@ def run_task(settings: RunSettings, report: Report = lambda label, done, total: 
     }
 
 
-def _declared_robot(task_class: type[Task]) -> Robot:
-    """The one robot that the task declares. Raises SimuloError when there is none, or several."""
+def make_task(settings: RunSettings) -> Task:
+    """A fresh task, with the robot and gripper asked for. Raises SimuloError where it takes none."""
+    task_class = load_task_class(settings.task)
+    asked = {name: value for name in ("robot", "gripper") if (value := getattr(settings, name)) is not None}
+    taken = inspect.signature(task_class).parameters
+    for name, value in asked.items():
+        if name not in taken:
+            raise SimuloError(f"{settings.task} takes no {name}; leave out --{name} {value}")
+    return task_class(**asked)
+
+
+def _declared_robot(task: Task) -> Robot:
+    """The one robot that a task declares. Raises SimuloError when there is none, or several."""
     scene = Scene()
-    task_class().build(scene)
+    task.build(scene)
     if len(scene.robots) != 1:
-        raise SimuloError(f"{task_class.__name__} declares {len(scene.robots)} robots; a run needs exactly one")
+        raise SimuloError(f"{type(task).__name__} declares {len(scene.robots)} robots; a run needs exactly one")
     return next(iter(scene.robots.values()))
 
 
 def _environment(
-    task_class: type[Task], description: RobotDescription, settings: RunSettings
+    task: Task, description: RobotDescription, settings: RunSettings
 ) -> tuple[LearningEnv, CollisionGate | None]:
     """The environment and its gate, which sees through the task's own cameras where its world is voxels."""
-    task = task_class()
     num_envs = min(settings.envs, settings.episodes)
-    if settings.on_stop == "off":
+    if settings.gated is False or (settings.gated is None and not description.geometry):
         return LearningEnv(task, num_envs, settings.backend, device=settings.device), None
-    if settings.world == "voxels" and not hasattr(task, "map_box"):
+    world: World = settings.world or getattr(task, "gate_world", "voxels")
+    if world == "voxels" and not hasattr(task, "map_box"):
         raise SimuloError(f"{settings.task} has no map_box, the box to map; use --world primitives or --world none")
-    gate = CollisionGate(description, settings.on_stop, world=settings.world, device=settings.device)
+    gate = CollisionGate(description, settings.on_stop, world=world, device=settings.device)
     env = LearningEnv(task, num_envs, settings.backend, gate=gate, device=settings.device)
-    if settings.world == "voxels":
+    if world == "voxels":
         low, high = task.map_box  # type: ignore[attr-defined]
         gate.set_world(DeploySimPerception(env, GridSpec.around(low, high, settings.cell)))
     return env, gate

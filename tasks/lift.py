@@ -1,0 +1,278 @@
+"""A parallel gripper lifts a cube off a table and holds it. Run: simulo run tasks/lift.py --gripper franka_hand
+
+The same task for every preset of `simulo.grippers`: only the line that constructs the gripper knows which one it is.
+Actions say where the grasp point goes, so that a policy reads the same on any arm. Lengths in metres, angles in
+radians; the environment's frame is the robot's base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import simulo
+from simulo.description import RobotDescription, reference_fk
+from simulo.evaluation.scripted import ArmPath, TakesDeclarations
+from simulo.gate import Region
+from simulo.grippers import GripperPreset, preset
+from simulo.rotations import rotate
+
+CUBE = 0.04
+BOARD = 0.03  # the table board's thickness
+LIFT, HOLD = 0.10, 2.0  # m above where the cube stood; s
+HOME_HEIGHT = 0.14  # of the grasp point above the table
+SPREAD_XY, SPREAD_YAW = 0.03, 0.2  # half widths of what is drawn per episode
+AIM = 0.002  # standard deviation of how far the scripted policy misses the cube's middle, per axis
+GAP = 0.012  # between an open finger and the cube while the hand comes down
+GRASP_DURATION = 4.0  # s
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where a robot reaches a table from above.
+
+    middle: x, y of where cubes stand. table_top: z. yaw: of the closing direction, comfortable there.
+    posture: joint positions near the ones that put the hand above the middle; the others stay in the rest pose.
+    """
+
+    middle: tuple[float, float]
+    table_top: float
+    yaw: float
+    posture: Mapping[str, float] = field(default_factory=dict)
+
+
+STATIONS = {
+    "openarm": Station(
+        (0.25, -0.12),
+        0.38,
+        0.75,
+        {
+            "openarm_right_joint1": -1.0,
+            "openarm_right_joint2": 2.6,
+            "openarm_right_joint3": 0.1,
+            "openarm_right_joint4": 1.75,
+            "openarm_right_joint5": 0.6,
+            "openarm_right_joint7": 0.5,
+            "openarm_left_joint4": 2.0,
+        },
+    ),
+}
+
+
+class LiftTask(simulo.Task):
+    """Actions, shape (num_envs, 5): position of the grasp point, yaw of the closing direction, gripper (+1 closes).
+
+    gripper: a preset's name. An episode succeeds once the cube has been `LIFT` above where it stood, held, for `HOLD`.
+    """
+
+    observation_dim: ClassVar[int] = 15
+    action_dim: ClassVar[int] = 5
+    episode_length_s = 12.0
+    gate_world: ClassVar[str] = "primitives"
+
+    def __init__(self, gripper: str = "openarm"):
+        self.gripper_name, self.preset = gripper, preset(gripper)
+        if self.preset.robot not in STATIONS:
+            raise ValueError(f"gripper={gripper!r} is on {self.preset.robot!r}; stations: {', '.join(STATIONS)}")
+        self.station = STATIONS[self.preset.robot]
+
+    # --- scene -------------------------------------------------------------------------------------------------------
+
+    def build(self, scene: simulo.Scene) -> None:
+        self.robot = simulo.Robot(self.preset.robot, initial_joint_positions=self.station.posture)
+        scene.add(self.robot, at="/World/Robot")
+        (x, y), top = self.station.middle, self.station.table_top
+        board = simulo.Pose((x, y, top - BOARD / 2))
+        table = simulo.Prop.box((0.24, 0.24, BOARD), fixed=True, pose=board, rgba=(0.72, 0.62, 0.48, 1.0))
+        scene.add(table, at="/World/Table")
+        self.cube = simulo.Prop.box((CUBE, CUBE, CUBE), mass=0.1, pose=simulo.Pose((x, y, top + CUBE / 2)))
+        scene.add(self.cube, at="/World/Cube")
+
+    def on_start(self, env: simulo.LearningEnv) -> None:
+        self.gripper = simulo.ParallelGripperActuator(robot=self.robot, **self.preset)
+        description, hand = self.robot.description, self.robot.description.gripper(self.preset.hand)
+        self.closing = Closing.of(description, self.preset)
+        columns = ArmPath.to_grasp(description, hand.name).columns
+        arm = [description.joint_names[column] for column in columns]
+        self.ik = simulo.DifferentialIKController(self.robot, f"gripper:{hand.name}", arm)
+        self.hand_link, self.grasp_point = self.robot.link_names.index(hand.hand_link), hand.grasp_frame.position
+        self.start = torch.zeros(env.num_envs, 4)  # x, y, z of the cube and its yaw, as drawn
+        self.aim = torch.zeros(env.num_envs, 2)
+        self.held_for = torch.zeros(env.num_envs)
+        self.told_held = torch.zeros(env.num_envs, dtype=torch.bool)
+        self.ready = self._ready()
+
+    def _ready(self) -> Tensor:
+        """Joint positions, shape (num_actuated,), with the open hand above the middle of the table."""
+        home = torch.tensor([[*self.station.middle, self.station.table_top + HOME_HEIGHT, self.station.yaw]])
+        for _ in range(20):
+            residual = self._move(home.expand(self.env.num_envs, 4))
+        if residual.position.max() > 1e-3 or residual.rotation.max() > 0.05:
+            raise RuntimeError(f"{self.preset.robot} does not reach the home pose of its station: {residual}")
+        ready = self.robot.joint_position_targets[0, : self.robot.num_actuated].clone()
+        ready[self.robot.find_joints(self.preset.joint)] = self.preset.open_width
+        return ready
+
+    def _move(self, goals: Tensor):
+        """goals, shape (num_envs, 4): position of the grasp point and yaw of the closing direction."""
+        half = 0.5 * (goals[:, 3] - self.closing.yaw)
+        down = torch.stack([torch.zeros_like(half), half.cos(), half.sin(), torch.zeros_like(half)], dim=1)
+        return self.ik.move_to(goals[:, :3], down)
+
+    def reset_idx(self, env_ids: Tensor) -> None:
+        for env in env_ids.tolist():
+            rng = self.env.rng(env)
+            x, y = np.array(self.station.middle) + rng.uniform(-SPREAD_XY, SPREAD_XY, 2)
+            yaw = self.station.yaw + rng.uniform(-SPREAD_YAW, SPREAD_YAW)
+            self.start[env] = torch.tensor([x, y, self.station.table_top + CUBE / 2, yaw])
+            self.aim[env] = torch.from_numpy(AIM * rng.standard_normal(2))
+            pose = simulo.Pose(tuple(self.start[env, :3].tolist()), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)))
+            self.cube.set_pose(pose, [env])
+        self.robot.set_joint_positions(self.ready, env_ids)
+        self.gripper.reset(env_ids)
+        self.held_for[env_ids] = 0.0
+        self.told_held[env_ids] = False
+
+    # --- one step ----------------------------------------------------------------------------------------------------
+
+    def apply_actions(self, actions: Tensor) -> None:
+        self._tell_gate(actions[:, -1])
+        self._move(actions[:, :4])
+        self.gripper.set_commands(actions[:, -1])
+
+    def on_post_physics_step(self) -> None:
+        self.gripper.update(self.env.dt)
+        up = self.raised >= LIFT
+        self.held_for = torch.where(up & self.gripper.held(self.cube), self.held_for + self.env.dt, 0.0)
+
+    def _tell_gate(self, commands: Tensor) -> None:
+        """Say when the fingers are about to touch the cube, and when the hand holds it."""
+        gate = self.env.gate
+        if not isinstance(gate, TakesDeclarations):
+            return
+        hand, pose = self.preset.hand, self.cube.state.pose
+        for env in ((commands > 0.3) & (self.gripper.state == simulo.GripperState.OPEN)).nonzero().flatten().tolist():
+            gate.declare_grasp(hand, pose[env], (CUBE,) * 3, GRASP_DURATION, object=self.cube, env_ids=[env])
+        taken = (self.gripper.state == simulo.GripperState.CLOSED) & self.gripper.held(self.cube) & ~self.told_held
+        for env in taken.nonzero().flatten().tolist():
+            in_hand = _pose(self.robot.state.link_poses[env, self.hand_link]).inverse() @ _pose(pose[env])
+            gate.attach(hand, self.cube.shape, in_hand, support=self._table(), env_ids=[env], object=self.cube)
+        self.told_held |= taken
+
+    def _table(self) -> Region:
+        (x, y), top = self.station.middle, self.station.table_top
+        return Region(simulo.Pose((x, y, top - BOARD / 2)), (0.26, 0.26, BOARD + 0.02))
+
+    def get_observations(self) -> Tensor:
+        """Grasp point (3), cube pose (7), where it stood (3), aperture (1), the gripper's state (1)."""
+        gripper = [self.gripper.aperture[:, None], self.gripper.state.float()[:, None]]
+        return torch.cat([self.grasp_position, self.cube.state.pose, self.start[:, :3], *gripper], dim=1).float()
+
+    def get_rewards(self) -> Tensor:
+        return self.held_for / HOLD + self.raised.clamp(0.0, LIFT)
+
+    def get_dones(self) -> tuple[dict[str, Tensor], Tensor]:
+        fallen = self.raised < -0.05
+        return {"lifted": self.held_for >= HOLD - 1e-6, "dropped": fallen}, torch.zeros_like(fallen)
+
+    @staticmethod
+    def succeeded(reason: str) -> bool:
+        """Whether an episode that ended for this reason did what was asked."""
+        return reason == "lifted"
+
+    @property
+    def raised(self) -> Tensor:
+        """How far the cube is above where it stood, shape (num_envs,)."""
+        return self.cube.state.pose[:, 2].float() - self.start[:, 2]
+
+    @property
+    def grasp_position(self) -> Tensor:
+        """The grasp point in the environment's frame, shape (num_envs, 3)."""
+        pose = self.robot.state.link_poses[:, self.hand_link]
+        return pose[:, :3] + rotate(pose[:, 3:], torch.tensor(self.grasp_point, dtype=pose.dtype).expand(len(pose), 3))
+
+    def scripted_policy(self) -> Callable[[simulo.LearningEnv], Tensor]:
+        """Above the cube, down, close until the fingers have stopped, up, and stay there."""
+        return _Script(self)
+
+
+@dataclass(frozen=True)
+class Closing:
+    """How a hand closes. yaw: of the closing direction in the grasp frame, seen along the approach.
+
+    shift: where along the closing direction a cube should be while the hand comes down, from the grasp point, so that
+    no open finger touches it: not 0 where one jaw is fixed beside the grasp point.
+    """
+
+    yaw: float
+    shift: float
+
+    @staticmethod
+    def of(description: RobotDescription, chosen: GripperPreset) -> Closing:
+        hand = description.gripper(chosen.hand)
+        q = np.array(description.rest_pose)
+        q[description.joint_names.index(chosen.joint)] = chosen.open_width
+        links = reference_fk(description, q)
+        to_grasp = np.linalg.inv(links[hand.hand_link] @ hand.grasp_frame.matrix)
+        first, second = ((to_grasp @ links[pad.link] @ [*pad.position, 1.0])[:3] for pad in hand.pad_points)
+        across = (second - first)[:2] / np.linalg.norm((second - first)[:2])
+        room = CUBE / 2 + GAP
+        low, high = float(across @ first[:2]) + room, float(across @ second[:2]) - room
+        # the approach points down, so a yaw about it runs backwards in the table's plane
+        return Closing(float(-np.arctan2(across[1], across[0])), min(max(0.0, low), max(high, low)))
+
+
+class _Script:
+    """The scripted policy: one phase per environment, and a set point that travels to each phase's goal."""
+
+    ABOVE, DOWN, CLOSE, LIFT = range(4)
+    SPEED = (0.25, 0.10, 1.0, 0.15)  # m/s
+
+    def __init__(self, task: LiftTask):
+        self.task = task
+        self.phase = torch.zeros(task.env.num_envs, dtype=torch.int64)
+        self.at = torch.zeros(task.env.num_envs, 4)
+        self.rested = torch.zeros(task.env.num_envs)
+
+    def __call__(self, env: simulo.LearningEnv) -> Tensor:
+        self._begin((env.episode_steps == 0).nonzero().flatten())
+        goal = self._goals()
+        away = goal[:, :3] - self.at[:, :3]
+        step = torch.tensor(self.SPEED)[self.phase] * env.dt
+        share = (step / away.norm(dim=1).clamp_min(1e-9)).clamp_max(1.0)
+        self.at[:, :3] += share[:, None] * away
+        self.at[:, 3] += (goal[:, 3] - self.at[:, 3]).clamp(-env.dt, env.dt)
+        arrived = (goal - self.at).abs().amax(dim=1) < 1e-5
+        self.rested = torch.where(arrived, self.rested + env.dt, 0.0)
+        closed = self.task.gripper.state == simulo.GripperState.CLOSED
+        done = torch.where(self.phase == self.CLOSE, closed, self.rested >= 0.2) & (self.phase < self.LIFT)
+        grip = torch.where(self.phase >= self.CLOSE, 1.0, -1.0)
+        self.phase += done
+        self.rested[done] = 0.0
+        return torch.cat([self.at, grip[:, None]], dim=1)
+
+    def _begin(self, envs: Tensor) -> None:
+        station = self.task.station
+        self.phase[envs] = self.ABOVE
+        self.rested[envs] = 0.0
+        self.at[envs] = torch.tensor([*station.middle, station.table_top + HOME_HEIGHT, station.yaw])
+
+    def _goals(self) -> Tensor:
+        task = self.task
+        goal = task.start.clone()
+        yaw = goal[:, 3]
+        goal[:, :2] += task.aim - task.closing.shift * torch.stack([yaw.cos(), yaw.sin()], dim=1)
+        height = torch.tensor([0.08, 0.0, 0.0, LIFT + 0.02])[self.phase]
+        goal[:, 2] += height
+        return goal
+
+
+def _pose(row: Tensor) -> simulo.Pose:
+    """Of position and wxyz, shape (7,)."""
+    values = row.double().tolist()
+    return simulo.Pose(tuple(values[:3]), tuple(values[3:]))
