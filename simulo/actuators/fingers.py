@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from simulo.description import Gripper
+from simulo.description import Gripper, RobotDescription, reference_fk
+from simulo.description.kinematics import all_edges
 from simulo.robot import Robot
 
 Width = float | Mapping[str, float]
@@ -92,8 +95,16 @@ def check_within_limits(robot: Robot, fingers: Fingers, positions: Tensor, toler
             )
 
 
-def described_gripper(robot: Robot, fingers: Fingers) -> Gripper:
-    """The description's gripper that these fingers are. Raises ValueError unless there is exactly one."""
+@dataclass(frozen=True)
+class Hand:
+    """What the description says of the hand that some fingers are. sides: link indices, one list per pad point."""
+
+    gripper: Gripper
+    sides: tuple[list[int], list[int]]
+
+
+def find_hand(robot: Robot, fingers: Fingers) -> Hand:
+    """The description's hand that these fingers are. Raises ValueError unless there is exactly one."""
     names = {robot.joint_names[column] for column in fingers.columns}
     found = [gripper for gripper in robot.description.grippers if gripper.joint in names]
     if len(found) != 1:
@@ -101,25 +112,37 @@ def described_gripper(robot: Robot, fingers: Fingers) -> Gripper:
             f"fingers {sorted(names)} belong to {len(found)} grippers of the description "
             f"({[gripper.name for gripper in robot.description.grippers]}); one is needed to know their links and pads"
         )
-    return found[0]
+    first, second = ([robot.link_names.index(link) for link in side] for side in sides(robot.description, found[0]))
+    return Hand(found[0], (first, second))
 
 
-def sides(robot: Robot, gripper: Gripper) -> tuple[list[int], list[int]]:
-    """Link indices of the two sides of a hand: per pad, the grasping links on its branch below the hand.
+def sides(description: RobotDescription, gripper: Gripper) -> tuple[list[str], list[str]]:
+    """The links of the two sides of a hand, one list per pad point: what presses on an object from there.
 
-    A jaw that is fixed to the hand is the hand link itself.
+    A grasping link is on the side whose pad hangs on the same branch below the hand or, for the other branches of a
+    linkage, on that of the nearer pad when open. A jaw that is fixed to the hand is the hand link itself.
     """
-    parents = {edge.child: edge.parent for edge in (*robot.description.joints, *robot.description.mimic_joints)}
-    parents |= {edge.child: edge.parent for edge in robot.description.fixed_attachments}
+    parents = {edge.child: edge.parent for edge in all_edges(description)}
 
     def branch(link: str) -> str:
         while link != gripper.hand_link and parents[link] != gripper.hand_link:
             link = parents[link]
         return link
 
-    def side(pad_link: str) -> list[int]:
-        links = {link for link in gripper.grasp_contact_links if branch(link) == branch(pad_link)} | {pad_link}
-        return [robot.link_names.index(link) for link in sorted(links)]
+    pads = [pad.link for pad in gripper.pad_points]
+    branches, places = [branch(pad) for pad in pads], _open_places(description, gripper)
+    found: tuple[list[str], list[str]] = ([], [])
+    for link in (*pads, *(link for link in gripper.grasp_contact_links if link not in pads)):
+        if branch(link) in branches:
+            side = branches.index(branch(link))
+        else:
+            side = int(np.argmin([np.linalg.norm(places[branch(link)] - places[pad]) for pad in pads]))
+        found[side].append(link)
+    return found
 
-    first, second = gripper.pad_points
-    return side(first.link), side(second.link)
+
+def _open_places(description: RobotDescription, gripper: Gripper) -> dict[str, NDArray[np.float64]]:
+    """Where the links' origins are [m], the hand open."""
+    q = np.array(description.rest_pose)
+    q[description.joint_names.index(gripper.joint)] = gripper.open_position
+    return {link: pose[:3, 3] for link, pose in reference_fk(description, q).items()}

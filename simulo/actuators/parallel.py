@@ -12,12 +12,12 @@ from torch import Tensor
 from simulo.actuators.commands import NOT_FINITE, Command, CommandRule, decode_each, decode_one
 from simulo.actuators.fingers import (
     Fingers,
+    Hand,
     Width,
     check_within_limits,
-    described_gripper,
     find_fingers,
+    find_hand,
     finger_positions,
-    sides,
 )
 from simulo.actuators.states import GripperLatch, GripperState, settled
 from simulo.indexing import EnvIds, resolve_env_ids
@@ -79,6 +79,7 @@ class ParallelGripperActuator:
         self._updated = False
         self._sampled_tick = -1
         self._resolved: dict[str, Fingers] = {}
+        self._hands: dict[Fingers, Hand] = {}
         self._worked_out: dict[str, tuple[tuple, Tensor]] = {}
 
     @property
@@ -159,7 +160,7 @@ class ParallelGripperActuator:
     @property
     def aperture(self) -> Tensor:
         """Distance between the two pad points [m], shape (num_envs,)."""
-        first, second = (self._point(pad.link, pad.position) for pad in self._gripper.pad_points)
+        first, second = (self._point(pad.link, pad.position) for pad in self._hand.gripper.pad_points)
         return (first - second).norm(dim=1)
 
     def held(self, prop: Prop) -> Tensor:
@@ -169,7 +170,7 @@ class ParallelGripperActuator:
         normals are more than 120 degrees apart.
         """
         pressure, force = self.robot.contact_forces(prop.name)
-        first, second = sides(self.robot, self._gripper)
+        first, second = self._hand.sides
         pressed = (pressure[:, first].sum(dim=1) >= _HOLDING_FORCE) & (pressure[:, second].sum(dim=1) >= _HOLDING_FORCE)
         normals = [torch.nn.functional.normalize(force[:, side].sum(dim=1), dim=1) for side in (first, second)]
         return pressed & ((normals[0] * normals[1]).sum(dim=1) < _OPPOSING)
@@ -236,8 +237,11 @@ class ParallelGripperActuator:
         return self._worked_out[what][1]
 
     @property
-    def _gripper(self):
-        return described_gripper(self.robot, self._fingers)
+    def _hand(self) -> Hand:
+        fingers = self._fingers
+        if fingers not in self._hands:
+            self._hands = {fingers: find_hand(self.robot, fingers)}
+        return self._hands[fingers]
 
     def _state_of(self, instance: int) -> GripperState:
         if not 0 <= instance < self.num_envs:
