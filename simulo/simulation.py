@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from simulo.backends import BackendOptions, build_backend
@@ -62,6 +63,18 @@ class Simulation:
         """Step for `duration` [s]."""
         for _ in range(round(duration / self.dt)):
             self.step()
+
+    def run_until(self, condition: Callable[[], bool], timeout: float) -> float:
+        """Step until `condition()` holds, such as `script.gripper.is_closed`, and return how long that took [s].
+
+        Raises TimeoutError where it does not hold after `timeout` [s].
+        """
+        start = self.time
+        while not condition():
+            if self.time - start >= timeout - 0.5 * self.dt:
+                raise TimeoutError(f"what was waited for did not happen in {timeout:g} s, by {self.time:.3f} s")
+            self.step()
+        return self.time - start
 
     def close(self) -> None:
         """Release the simulator."""
