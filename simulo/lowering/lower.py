@@ -84,7 +84,7 @@ def lower_robot(
 def read_model(robot: RobotFile, path: Path) -> RobotModel:
     """The model file that robot.yaml names. A URDF's root must be robot.yaml's root_link."""
     if robot.source.format == "mjcf":
-        return read_mjcf(path, robot.root_link)
+        return read_mjcf(path, robot.root_link, [joint.name for joint in robot.joints])
     model = read_urdf(path)
     if model.links[0] != robot.root_link:
         raise LoweringError(f"{path}: the root link is {model.links[0]!r}, but {ROBOT_FILE} says {robot.root_link!r}")
@@ -186,7 +186,7 @@ def link_meshes(description: RobotDescription) -> dict[str, trimesh.Trimesh]:
     """
     path = resolve_model(description.source)
     if description.source.format == "mjcf":
-        model = read_mjcf(path, description.root_link)
+        model = read_mjcf(path, description.root_link, description.joint_names)
     else:
         model = read_urdf(path)
     return {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}

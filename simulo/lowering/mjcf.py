@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import mujoco
@@ -35,32 +35,50 @@ _TYPES: dict[int, JointType] = {
 }
 
 
-def read_mjcf(path: Path, root_link: str) -> RobotModel:
-    """Every body as a link, the world body as `root_link`; every geom in its body's frame.
+def read_mjcf(path: Path, root_link: str, columns: Collection[str] = ()) -> RobotModel:
+    """Every body as a link; every geom in its body's frame. root_link: see `_root_body`.
 
+    columns: the joints that are to take commands. Of two coupled joints that only a tendon drives it tells the leader.
     Raises LoweringError for what has no place in a robot description: free and ball joints, several joints on one
     body, joints beside their body's origin, planes, height fields, couplings that are not linear.
     """
     model = _compiled(path)
-    names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(1, model.nbody))]
-    if root_link in names[1:]:
-        raise LoweringError(
-            f"{path}: root_link {root_link!r} is also a body of the file; root_link names the file's world, in which "
-            "that body has a place of its own: choose another name"
-        )
+    root = _root_body(model, root_link, path)
+    names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(root + 1, model.nbody))]
+    names = [""] * root + names
     joints, attachments = [], []
-    for body in range(1, model.nbody):
+    for body in range(root + 1, model.nbody):
         edge = _edge(model, body, names, path)
         (joints if isinstance(edge, ModelJoint) else attachments).append(edge)
     return RobotModel(
         path=path,
         format="mjcf",
-        links=tuple(names),
+        links=tuple(names[root:]),
         joints=tuple(joints),
         attachments=tuple(attachments),
-        mimics=_mimics(model, joints, path),
-        shapes={name: _shapes(model, body, name, path) for body, name in enumerate(names)},
+        mimics=_mimics(model, joints, columns, path),
+        shapes={names[body]: _shapes(model, body, names[body], path) for body in range(root, model.nbody)},
     )
+
+
+def _root_body(model: mujoco.MjModel, root_link: str, path: Path) -> int:
+    """The body that `root_link` names: the world, which the file does not name, or the one body that is the robot's.
+
+    The second has a free joint, or stands at the world's origin: any other placement would be lost with the world.
+    """
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, root_link)
+    if body < 0:
+        return 0
+    alone = list(model.body_parentid[1:]).count(0) == 1 and model.body_geomnum[0] == 0
+    free = model.body_jntnum[body] == 1 and model.jnt_type[model.body_jntadr[body]] == mujoco.mjtJoint.mjJNT_FREE
+    placement = np.concatenate([model.body_pos[body], model.body_quat[body]])
+    stands = model.body_jntnum[body] == 0 and np.array_equal(placement, [0, 0, 0, 1, 0, 0, 0])
+    if model.body_parentid[body] != 0 or not alone or not (free or stands):
+        raise LoweringError(
+            f"{path}: root_link {root_link!r} is a body of the file, but not its only one on a bare world, with a free "
+            "joint or at the world's origin: give root_link another name, which then stands for the file's world"
+        )
+    return body
 
 
 def _compiled(path: Path) -> mujoco.MjModel:
@@ -159,13 +177,27 @@ def _is_actuated(model: mujoco.MjModel, joint: int) -> bool:
     )
 
 
-def _mimics(model: mujoco.MjModel, joints: list[ModelJoint], path: Path) -> dict[str, MimicRelation]:
+def _driven_through_tendons(model: mujoco.MjModel) -> set[str]:
+    """The joints that an actuator moves together, through a fixed tendon."""
+    driven = set()
+    for tendon in model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON, 0]:
+        first = int(model.tendon_adr[tendon])
+        for wrap in range(first, first + int(model.tendon_num[tendon])):
+            if int(model.wrap_type[wrap]) == int(mujoco.mjtWrap.mjWRAP_JOINT):
+                driven.add(model.joint(int(model.wrap_objid[wrap])).name)
+    return driven
+
+
+def _mimics(
+    model: mujoco.MjModel, joints: list[ModelJoint], columns: Collection[str], path: Path
+) -> dict[str, MimicRelation]:
     """Joint equalities as relations on actuated leaders. An equality holds about each joint's reference position.
 
     Either joint may come first in the file. Where both or neither are driven the first one is the follower, as the
-    equality is written.
+    equality is written; but a tendon drives all its joints alike, so there the one among `columns` leads.
     """
     actuated = {joint.name for joint in joints if joint.actuated}
+    actuated |= _driven_through_tendons(model).intersection(columns)
     relations = []
     for index in range(model.neq):
         couples = int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[index] >= 0

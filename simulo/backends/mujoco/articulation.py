@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
-import mujoco
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.backends.mujoco.builder import RobotMap
 from simulo.backends.mujoco.contacts import read_contacts
+from simulo.backends.mujoco.drives import Drive
 from simulo.backends.mujoco.worlds import Worlds
 from simulo.commands import CommandMode, JointCommands
 from simulo.errors import BackendError
 from simulo.robot import Robot
-
-
-class Drive(Enum):
-    """What kind of actuator the model file gives a joint."""
-
-    POSITION_SERVO = "a position servo"
-    VELOCITY_SERVO = "a velocity servo"
-    MOTOR = "a motor"
-    OTHER = "an actuator of another kind"
 
 
 class MujocoArticulation:
@@ -39,13 +28,9 @@ class MujocoArticulation:
         self._prop_bodies = prop_bodies
         self._names = robot.joint_names
         self._clock = clock
-        model, actuators = worlds.model, addresses.actuators
-        self._gear = model.actuator_gear[actuators, 0]
-        self._stiffness = model.actuator_gainprm[actuators, 0]
-        self._damping = -model.actuator_biasprm[actuators, 2]
-        self._drives = [drive_of(model, int(a)) for a in actuators]
-        self._is_servo = np.array([drive is Drive.POSITION_SERVO for drive in self._drives])
-        self._link_of_body = np.full(model.nbody, -1, dtype=np.int64)
+        self._drives = addresses.drives
+        self._is_servo = np.array([kind is Drive.POSITION_SERVO for kind in self._drives.kinds])
+        self._link_of_body = np.full(worlds.model.nbody, -1, dtype=np.int64)
         self._link_of_body[addresses.link_bodies] = np.arange(len(addresses.link_bodies))
 
     @property
@@ -95,10 +80,11 @@ class MujocoArticulation:
 
     def _clamp(self, drive: Drive) -> Tensor:
         """The control ranges of one kind of drive, in the joint's units: those of others limit something else."""
-        model, actuators = self._worlds.model, self._map.actuators
-        limits = np.tile(np.array([-np.inf, np.inf]), (len(actuators), 1))
-        clamped = model.actuator_ctrllimited[actuators].astype(bool) & np.array([d is drive for d in self._drives])
-        limits[clamped] = np.sort(model.actuator_ctrlrange[actuators[clamped]] / self._gear[clamped, None], axis=1)
+        model, drives = self._worlds.model, self._drives
+        limits = np.tile(np.array([-np.inf, np.inf]), (len(drives.actuators), 1))
+        clamped = model.actuator_ctrllimited[drives.actuators].astype(bool) & [kind is drive for kind in drives.kinds]
+        ranges = model.actuator_ctrlrange[drives.actuators[clamped]]
+        limits[clamped] = np.sort((ranges - drives.offset[clamped, None]) / drives.scale[clamped, None], axis=1)
         return torch.from_numpy(limits.astype(np.float32))
 
     def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None:
@@ -108,10 +94,11 @@ class MujocoArticulation:
             CommandMode.EFFORT: {Drive.MOTOR},
         }[mode]
         for column in columns:
-            if self._drives[column] not in fitting:
+            drive = self._drives.kinds[column]
+            if drive not in fitting:
                 raise BackendError(
                     f"joint {self._names[column]!r} takes no {mode.name.lower()} target: its MuJoCo model drives it by "
-                    f"{self._drives[column].value}; it needs {' or '.join(sorted(drive.value for drive in fitting))}"
+                    f"{drive.value}; it needs {' or '.join(sorted(kind.value for kind in fitting))}"
                 )
 
     def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None:
@@ -123,33 +110,24 @@ class MujocoArticulation:
             data.qvel[self._map.dof] = worlds.qvel[env, self._map.dof] = velocities[row].numpy()
 
     def write_commands(self, commands: JointCommands) -> None:
-        worlds, actuators = self._worlds, self._map.actuators
+        worlds, drives = self._worlds, self._drives
+        actuators = drives.actuators
         targets = commands.position[:, : len(actuators)].numpy()
         if commands.positions_only:
-            worlds.ctrl[:, actuators] = np.where(self._is_servo, targets * self._gear, 0.0)
+            worlds.ctrl[:, actuators] = np.where(self._is_servo, targets * drives.scale + drives.offset, 0.0)
             return
         velocity, mode = commands.velocity.numpy().astype(np.float64), commands.mode.numpy()
         moving = mode == CommandMode.VELOCITY
         travelling = moving & self._is_servo
-        control = np.where(self._is_servo, targets, 0.0)  # a motor that was given nothing to do gets no effort
-        control = np.where(travelling, worlds.qpos[:, self._map.qpos[: len(actuators)]], control)
-        control = np.where(moving & ~self._is_servo, velocity, control)
-        control = np.where(mode == CommandMode.EFFORT, commands.effort.numpy(), control)
-        worlds.ctrl[:, actuators] = control * self._gear
-        worlds.ramp[:, actuators] = np.where(travelling, velocity * self._gear, 0.0)
+        command = np.where(self._is_servo, targets, 0.0)  # a motor that was given nothing to do gets no effort
+        command = np.where(travelling, worlds.qpos[:, self._map.qpos[: len(actuators)]], command)
+        command = np.where(moving & ~self._is_servo, velocity, command)
+        command = np.where(mode == CommandMode.EFFORT, commands.effort.numpy(), command)
+        worlds.ctrl[:, actuators] = command * drives.scale + drives.offset
+        worlds.ramp[:, actuators] = np.where(travelling, velocity * drives.scale, 0.0)
         # A servo damps velocity itself: ahead of the moving target by this much, it damps the velocity error instead.
-        worlds.lead[:, actuators] = np.where(travelling, velocity * self._gear * self._lead_time(), 0.0)
+        worlds.lead[:, actuators] = np.where(travelling, velocity * drives.lead, 0.0)
         worlds.ramping = bool(worlds.ramp.any())
-
-    def _lead_time(self) -> NDArray[np.float64]:
-        stiff = self._stiffness > 0
-        return np.divide(self._damping, self._stiffness, out=np.zeros_like(self._damping), where=stiff)
-
-
-# An actuator with any other dynamics (an integrator, a muscle) takes its control for something else than its target.
-_FOLLOWS_ITS_CONTROL = tuple(
-    map(int, (mujoco.mjtDyn.mjDYN_NONE, mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT))
-)
 
 
 class Clock:
@@ -157,20 +135,3 @@ class Clock:
 
     def __init__(self) -> None:
         self.tick = 0
-
-
-def drive_of(model: mujoco.MjModel, actuator: int) -> Drive:
-    """Read an actuator's kind off its gain and bias, as the engine will use them."""
-    gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
-    if model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED:
-        return Drive.OTHER
-    if int(model.actuator_dyntype[actuator]) not in _FOLLOWS_ITS_CONTROL:
-        return Drive.OTHER
-    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE:
-        return Drive.MOTOR
-    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE and gain[0] > 0:
-        if np.isclose(bias[1], -gain[0]):
-            return Drive.POSITION_SERVO
-        if bias[1] == 0 and np.isclose(bias[2], -gain[0]):
-            return Drive.VELOCITY_SERVO
-    return Drive.OTHER

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from simulo.backends.mujoco.drives import Column, Drives, drives_of
 from simulo.description.sources import resolve_model
 from simulo.errors import BackendError
 from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Sphere
@@ -47,16 +48,15 @@ _GLOBAL_OPTIONS = (
 
 @dataclass(frozen=True)
 class RobotMap:
-    """Addresses of one robot in the model. Joint arrays are in `Robot.joint_names` order, actuator ones in its first
-    num_actuated columns.
+    """Addresses of one robot in the model. Joint arrays are in `Robot.joint_names` order.
 
-    link_bodies: body id per link. qpos, dof: address per joint. actuators: id per actuated joint.
+    link_bodies: body id per link. qpos, dof: address per joint. drives: of the actuated joints.
     """
 
     link_bodies: NDArray[np.int64]
     qpos: NDArray[np.int64]
     dof: NDArray[np.int64]
-    actuators: NDArray[np.int64]
+    drives: Drives
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,21 @@ def _robot_map(model: mujoco.MjModel, robot: Robot) -> RobotMap:
     prefix, description = model_prefix(robot), robot.description
     sim_joints = [joint.sim_name for joint in (*description.joints, *description.mimic_joints)]
     joints = np.array([_find(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + name, "joint") for name in sim_joints])
-    actuators = [_actuator_of(model, int(joints[k]), name) for k, name in enumerate(description.joint_names)]
+    ids = dict(zip(robot.joint_names, joints.tolist(), strict=True))
+    columns = [
+        Column(
+            name,
+            ids[name],
+            {ids[m.name]: (m.multiplier, m.offset) for m in description.mimic_joints if m.mimics == name},
+        )
+        for name in description.joint_names
+    ]
     links = [_find(model, mujoco.mjtObj.mjOBJ_BODY, prefix + link, "body") for link in description.links]
     return RobotMap(
         link_bodies=np.array(links, dtype=np.int64),
         qpos=model.jnt_qposadr[joints].astype(np.int64),
         dof=model.jnt_dofadr[joints].astype(np.int64),
-        actuators=np.array(actuators, dtype=np.int64),
+        drives=drives_of(model, columns),
     )
 
 
@@ -218,14 +226,6 @@ def _find(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str, what: str) -> i
             f"the MuJoCo model has no {what} {name!r}, which the description names; lower the robot again"
         )
     return index
-
-
-def _actuator_of(model: mujoco.MjModel, joint: int, name: str) -> int:
-    on_joint = (model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT) & (model.actuator_trnid[:, 0] == joint)
-    found = np.flatnonzero(on_joint)
-    if len(found) != 1:
-        raise BackendError(f"joint {name!r} must have exactly one actuator in its MuJoCo model, it has {len(found)}")
-    return int(found[0])
 
 
 def _body_names(
