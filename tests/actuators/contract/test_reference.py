@@ -1,0 +1,436 @@
+"""The published contract of the parallel gripper, sentence by sentence: what each says, and the test that holds it.
+
+Sentences are retold in our own words, in the order of the document. The tests here use a simulator whose readings the
+test dictates; those about physics are in test_reference_physics.py, others stand in the files that they belong to.
+
+Opening
+- it sends position targets to finger joints: test_its_commands_are_what_one_would_write_by_hand
+- it spares the task the widths: test_its_commands_are_what_one_would_write_by_hand
+
+Command interface
+- under the open threshold, open; over the close threshold, close; between and on them, stay as commanded:
+  test_b03_the_table_of_commands_on_every_path, test_the_thresholds_themselves_are_idle_in_every_precision,
+  test_idle_never_rewrites_targets_also_when_others_are_commanded
+- a name or a number: test_b03_the_table_of_commands_on_every_path
+- one for all, or one each, a tensor's column as it is: test_one_command_reaches_every_environment,
+  test_b43_strided_views_equal_their_copies_and_are_not_written
+
+State interface
+- one state per environment: test_every_environment_has_a_state_of_its_own
+- told from the fingers alone: test_the_state_is_told_from_finger_joints_alone
+- CLOSING until CLOSED, while the last command that was not idle is a close: test_closing_lasts_until_closed
+- CLOSED: all speeds at most the tolerance, all fingers farther from open than the tolerance, two updates running:
+  test_b04_a_stall_is_two_quiet_samples_in_a_row, test_on_the_tolerance_a_speed_is_rest_and_a_distance_is_not_travel
+- stopping counts, not arriving: test_what_stops_short_of_closed_is_closed
+- OPEN otherwise: test_open_is_everything_else
+
+Three details
+- every finger, not the mean: test_every_finger_must_leave_open_and_stop_not_their_average
+- two updates, for a swing stops as it turns: test_a_swinging_finger_is_not_closed_as_it_turns
+- CLOSED stays until opened or reset: test_closed_sticks_through_wobble_and_idle_until_opened_or_reset,
+  test_a_wobble_that_flips_a_state_without_memory_flips_nothing
+
+What CLOSED does not mean
+- nothing held, something in the way, and a block are all CLOSED: test_air_an_obstacle_and_a_block_all_stop_the_fingers
+- whoever wants to know looks at the object: test_air_an_obstacle_and_a_block_all_stop_the_fingers
+
+No OPENING
+- there is no such state: test_there_are_three_states
+- OPEN at once, fingers still travelling; only closing waits for them: test_open_is_told_before_the_fingers_arrive
+
+Example
+- it runs: test_the_published_task_runs
+
+Backend mapping
+- nothing is added to the simulation: test_it_adds_nothing_to_the_simulation
+- it is two joints of the robot, and writes through the robot's own targets:
+  test_its_commands_are_what_one_would_write_by_hand
+
+Consequences
+- it is added to no scene, which says so: test_it_is_refused_by_a_scene
+- it is made in on_start, or lies idle until then: test_before_attach_commands_are_dropped_and_the_state_is_one_open
+- commands wait for the flush before physics: test_commands_wait_for_the_flush
+- nothing else should drive the fingers: test_another_writer_has_the_last_word_until_the_next_command
+
+Attributes
+- all there, as they were given: test_the_constructor_is_the_published_one, test_arguments_are_attributes
+- a new pattern counts from the next command or update:
+  test_a_bad_pattern_raises_at_first_use_and_a_new_one_is_resolved_again
+
+Note
+- assigned values count from the next use, and are not checked again: test_assigned_values_count_from_the_next_use,
+  test_assigned_values_are_not_checked_again
+- before attach, commands are dropped for good, and the state is one OPEN where robot.state raises:
+  test_before_attach_commands_are_dropped_and_the_state_is_one_open, test_before_attach_the_robots_state_raises
+- the scripted example closes, waits and lifts: test_the_published_script_lifts_the_block
+
+set_command
+- reaches every environment: test_one_command_reaches_every_environment
+- more than one value is a ValueError that names the other method, a GripperState a TypeError:
+  test_b34_one_environment_is_no_exception, test_a_state_is_no_command
+
+set_commands
+- names and numbers mix, tensors pass: test_mixed_lists_and_integer_tensors
+- any wrong count is a ValueError, with one environment and before attach too: test_b34_one_environment_is_no_exception,
+  test_b34_every_shape_but_one_value_per_environment_is_named,
+  test_before_attach_commands_are_dropped_and_the_state_is_one_open
+- a GripperState among them is a TypeError: test_a_state_is_no_command
+
+get_state
+- -1, 0, 1 as above: test_there_are_three_states
+- one OPEN until the first update, then one each: test_one_open_stands_for_all_until_the_first_update
+
+is_open, is_closed
+- of one environment, the first by default: test_is_open_and_is_closed_ask_one_environment
+- open is not being under a close command, at once: test_open_is_told_before_the_fingers_arrive
+- closed is stopped away from open: test_what_stops_short_of_closed_is_closed
+
+update
+- the time step is taken and not used: test_the_time_step_changes_nothing
+
+reset
+- clears the memory and drives the fingers open: test_reset_opens_the_fingers_and_forgets
+- ids as a tensor or a list, or None for all: test_reset_takes_a_tensor_a_list_or_none
+- no reset of the scene reaches it: test_resetting_the_scene_does_not_reach_it
+- without ids it opens everything, with them one: test_one_reset_among_2048_held_blocks_drops_one
+"""
+
+import inspect
+import itertools
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import simulo
+from simulo.actuators import GripperCommand, GripperState, ParallelGripperActuator
+from simulo.robot import Robot
+from tests.sdk.fakes import attached, two_finger_description
+
+CLOSE, OPEN, IDLE = GripperCommand.CLOSE, GripperCommand.OPEN, GripperCommand.IDLE
+
+
+class Hand:
+    """A gripper and its readings: one `sample` is one physics step and one update."""
+
+    def __init__(self, num_envs: int = 1, **options):
+        self.robot, self.articulation = attached(two_finger_description(coupled=False), num_envs)
+        self.gripper = ParallelGripperActuator(self.robot, "finger.", **options)
+
+    def sample(self, positions, speeds, dt: float = 0.02) -> list[int]:
+        self.articulation.positions[:, 1:] = torch.as_tensor(positions, dtype=torch.float32)
+        self.articulation.velocities[:, 1:] = torch.as_tensor(speeds, dtype=torch.float32)
+        self.articulation.physics_tick += 1
+        self.gripper.update(dt)
+        return self.gripper.state.tolist()
+
+    @property
+    def targets(self) -> list[list[float]]:
+        return [[round(value, 5) for value in row] for row in self.robot.joint_position_targets[:, 1:].tolist()]
+
+
+def test_the_list_above_names_tests_that_exist() -> None:
+    listed = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", __doc__)) - {"test_reference_physics"}
+    folder = Path(__file__).parents[1]
+    written = {
+        name for file in folder.rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
+    }
+    assert listed - written == set()
+    assert len(listed) > 40
+
+
+# --- opening, command interface ---------------------------------------------------------------------------------------
+
+
+def test_its_commands_are_what_one_would_write_by_hand():
+    by_hand, _ = attached(two_finger_description(coupled=False), 2)
+    by_hand.set_joint_position_target([0.04, 0.04], joint_ids=by_hand.find_joints("finger.*"))
+    made = Hand(2)
+    made.gripper.set_command(OPEN)
+    assert torch.equal(made.robot.joint_position_targets, by_hand.joint_position_targets)
+    by_hand.set_joint_position_target([0.0, 0.0], joint_ids=by_hand.find_joints("finger.*"))
+    made.gripper.set_command(CLOSE)
+    assert torch.equal(made.robot.joint_position_targets, by_hand.joint_position_targets)
+
+
+def test_one_command_reaches_every_environment():
+    made = Hand(3)
+    made.gripper.set_command(OPEN)
+    assert made.targets == [[0.04, 0.04]] * 3
+    made.gripper.set_command(0.9)
+    assert made.targets == [[0.0, 0.0]] * 3
+    made.gripper.set_commands([OPEN, IDLE, -0.5])
+    assert made.targets == [[0.04, 0.04], [0.0, 0.0], [0.04, 0.04]]
+
+
+# --- state interface --------------------------------------------------------------------------------------------------
+
+
+def test_there_are_three_states():
+    assert {state.name: int(state) for state in GripperState} == {"OPEN": -1, "CLOSING": 0, "CLOSED": 1}
+    assert {command.name: float(command) for command in GripperCommand} == {"OPEN": -1.0, "IDLE": 0.0, "CLOSE": 1.0}
+
+
+def test_every_environment_has_a_state_of_its_own():
+    made = Hand(3)
+    made.gripper.set_commands([CLOSE, CLOSE, OPEN])
+    for _ in range(2):
+        made.sample(0.02, [[0.0, 0.0], [0.05, 0.05], [0.0, 0.0]])
+    assert made.gripper.get_state() == [GripperState.CLOSED, GripperState.CLOSING, GripperState.OPEN]
+    assert all(isinstance(state, GripperState) for state in made.gripper.get_state())
+
+
+def test_the_state_is_told_from_finger_joints_alone():
+    """The lift may race and contacts cannot even be read here; the answer is the same."""
+    calm, racing = Hand(), Hand()
+    racing.articulation.velocities[:, 0] = 5.0
+    for made in (calm, racing):
+        made.gripper.set_command(CLOSE)
+    readings = [(0.03, 0.05), (0.02, 0.0), (0.02, 0.0)]
+    assert [calm.sample(*reading) for reading in readings] == [racing.sample(*reading) for reading in readings]
+
+
+def test_closing_lasts_until_closed():
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    assert made.sample(0.03, 0.05) == [GripperState.CLOSING]
+    made.gripper.set_command(IDLE)
+    assert made.sample(0.02, 0.05) == [GripperState.CLOSING]
+    assert made.sample(0.02, 0.0) == [GripperState.CLOSING]
+    made.gripper.set_command(CLOSE)
+    assert made.sample(0.02, 0.0) == [GripperState.CLOSED]
+
+
+def test_on_the_tolerance_a_speed_is_rest_and_a_distance_is_not_travel():
+    at_rest = Hand(velocity_tolerance=0.0078125, position_tolerance=0.0078125, open_width=0.03125)  # exact in binary
+    at_rest.gripper.set_command(CLOSE)
+    assert [at_rest.sample(0.015625, [0.0078125, -0.0078125])[0] for _ in range(2)] == [0, 1]
+    for speed in (math.nextafter(0.0078125, 1.0) + 1e-8, -0.00782):
+        moving = Hand(velocity_tolerance=0.0078125)
+        moving.gripper.set_command(CLOSE)
+        assert [moving.sample(0.02, [0.0, speed])[0] for _ in range(3)] == [0, 0, 0]
+    near = Hand(position_tolerance=0.0078125, open_width=0.03125)
+    near.gripper.set_command(CLOSE)
+    assert [near.sample(0.0234375, 0.0)[0] for _ in range(3)] == [0, 0, 0]
+    assert [near.sample(0.0390625, 0.0)[0] for _ in range(3)] == [0, 0, 0]  # pushed open by as much
+    assert [near.sample(0.0234374, 0.0)[0] for _ in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize("width", [0.03, 0.015, 0.0, -0.001])
+def test_what_stops_short_of_closed_is_closed(width):
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    assert [made.sample(width, 0.0)[0] for _ in range(2)] == [0, 1]
+    assert made.gripper.is_closed()
+
+
+def test_open_is_everything_else():
+    """Fingers that rest half-way under no close command: never commanded, idle, opened, idle after it."""
+    made = Hand()
+    states = [made.sample(0.02, 0.0)[0] for _ in range(3)]
+    for command in (IDLE, OPEN, IDLE):
+        made.gripper.set_command(command)
+        states += [made.sample(0.02, 0.0)[0] for _ in range(3)]
+    assert states == [GripperState.OPEN] * 12
+
+
+# --- three details ----------------------------------------------------------------------------------------------------
+
+
+def test_a_swinging_finger_is_not_closed_as_it_turns():
+    """A damped swing about 20 mm, sampled at its turning points as well: a test of one sample would fire at them."""
+    period, decay = 0.1, 3.0  # s, 1/s
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    one_sample, states, speeds = [], [], []
+    for k in range(200):
+        phase, envelope = 2 * math.pi * k / 10, 0.01 * math.exp(-decay * k * 0.01)
+        speed = -envelope * (2 * math.pi / period) * math.sin(phase) - decay * envelope * math.cos(phase)
+        states.append(made.sample(0.02 + envelope * math.cos(phase), speed)[0])
+        speeds.append(abs(speed))
+        one_sample.append(abs(speed) <= 0.01)
+    first_crossing, closed = one_sample.index(True), states.index(1)
+    assert max(speeds[first_crossing:]) > 0.05  # far from at rest where one sample has it closed
+    assert closed == next(k for k in range(1, 200) if one_sample[k] and one_sample[k - 1])
+    assert max(speeds[closed:]) < 0.04
+    assert states == [0] * closed + [1] * (200 - closed)
+
+
+def test_a_wobble_that_flips_a_state_without_memory_flips_nothing():
+    """A held thing that shifts for a second: 13 changes where each pair of samples is asked anew, and none here."""
+    quiet, shift = [0.0, 0.0, 0.0, 0.0], [0.02, 0.02, 0.02, 0.02]
+    speeds = [0.0] * 2 + (shift + quiet) * 6 + shift
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    states = [made.sample(0.02, speed)[0] for speed in speeds]
+    without = [int(all(abs(s) <= 0.01 for s in speeds[max(0, k - 1) : k + 1])) for k in range(1, len(speeds))]
+    assert sum(a != b for a, b in itertools.pairwise(without)) == 13
+    assert states == [0] + [1] * (len(speeds) - 1)
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+
+
+def test_open_is_told_before_the_fingers_arrive():
+    made = Hand(2)
+    made.gripper.set_command(CLOSE)
+    for _ in range(2):
+        made.sample(0.0, 0.0)
+    made.gripper.set_commands([OPEN, IDLE])
+    assert (made.gripper.is_open(0), made.gripper.is_open(1)) == (True, False)
+    for position in (0.005, 0.015, 0.025):  # on the way, at speed
+        assert made.sample([[position, position], [0.0, 0.0]], [[0.2, 0.2], [0.0, 0.0]]) == [-1, 1]
+    assert not made.gripper.is_closed(0)
+
+
+# --- what it is made of -----------------------------------------------------------------------------------------------
+
+
+def test_the_constructor_is_the_published_one():
+    """In its order; what is ours comes behind."""
+    empty = inspect.Parameter.empty
+    parameters = [(name, p.default) for name, p in inspect.signature(ParallelGripperActuator).parameters.items()]
+    assert parameters[:10] == [
+        ("robot", empty),
+        ("finger_joints", empty),
+        ("open_width", 0.04),
+        ("closed_width", 0.0),
+        ("open_threshold", -0.3),
+        ("close_threshold", 0.3),
+        ("position_tolerance", 0.002),
+        ("velocity_tolerance", 0.01),
+        ("path", None),
+        ("enabled", True),
+    ]
+    assert all(default is not empty for _, default in parameters[10:])
+
+
+def test_arguments_are_attributes():
+    robot, _ = attached(two_finger_description(coupled=False), 1)
+    given = {
+        "robot": robot,
+        "finger_joints": "finger.",
+        "open_width": 0.03,
+        "closed_width": 0.01,
+        "open_threshold": -0.2,
+        "close_threshold": 0.4,
+        "position_tolerance": 0.003,
+        "velocity_tolerance": 0.02,
+        "path": "/World/Gripper",
+        "enabled": False,
+    }
+    made = ParallelGripperActuator(*given.values())
+    assert {name: getattr(made, name) for name in given} == given
+
+
+def test_it_is_refused_by_a_scene():
+    robot = Robot(two_finger_description(coupled=False))
+    gripper = ParallelGripperActuator(robot, "finger.")
+    with pytest.raises(TypeError, match="on_start"):
+        simulo.Scene().add(gripper, at="/World/Gripper")  # type: ignore[arg-type]
+
+
+def test_another_writer_has_the_last_word_until_the_next_command():
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    made.robot.set_joint_position_target([0.01, 0.01], joint_ids=[1, 2])
+    made.gripper.set_command(IDLE)
+    made.sample(0.02, 0.0)
+    assert made.targets == [[0.01, 0.01]]
+    made.gripper.set_command(CLOSE)
+    assert made.targets == [[0.0, 0.0]]
+
+
+# --- assigned later ---------------------------------------------------------------------------------------------------
+
+
+def test_assigned_values_count_from_the_next_use():
+    made = Hand()
+    made.gripper.open_width, made.gripper.closed_width = 0.035, 0.005
+    made.gripper.set_command(OPEN)
+    assert made.targets == [[0.035, 0.035]]
+    made.gripper.set_command(CLOSE)
+    assert made.targets == [[0.005, 0.005]]
+    made.gripper.open_threshold, made.gripper.close_threshold = -0.8, 0.8
+    made.gripper.set_command(-0.7)
+    assert made.targets == [[0.005, 0.005]]
+    assert [made.sample(0.02, 0.015)[0] for _ in range(2)] == [0, 0]
+    made.gripper.velocity_tolerance = 0.02
+    assert made.sample(0.02, 0.015) == [0]
+    made.gripper.position_tolerance = 0.016  # the fingers have come 15 mm
+    assert made.sample(0.02, 0.015) == [0]
+    made.gripper.position_tolerance = 0.002
+    assert [made.sample(0.02, 0.015)[0] for _ in range(2)] == [0, 1]
+
+
+def test_assigned_values_are_not_checked_again():
+    made = Hand()
+    made.gripper.closed_width = made.gripper.open_width
+    made.gripper.open_threshold, made.gripper.close_threshold = 0.5, -0.5
+    made.gripper.velocity_tolerance = -1.0
+    made.gripper.set_command(IDLE)
+    assert made.sample(0.02, 0.0)[0] in (0, -1)
+
+
+# --- before attach and before the first update ------------------------------------------------------------------------
+
+
+def test_before_attach_the_robots_state_raises():
+    robot = Robot(two_finger_description(coupled=False))
+    gripper = ParallelGripperActuator(robot, "finger.")
+    assert gripper.get_state() == [GripperState.OPEN]
+    with pytest.raises(RuntimeError, match="not attached"):
+        _ = robot.state
+
+
+def test_one_open_stands_for_all_until_the_first_update():
+    made = Hand(4)
+    assert made.gripper.get_state() == [GripperState.OPEN]
+    made.gripper.set_command(CLOSE)
+    assert made.gripper.get_state() == [GripperState.OPEN]
+    made.gripper.update(0.02)
+    assert made.gripper.get_state() == [GripperState.CLOSING] * 4
+
+
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def test_is_open_and_is_closed_ask_one_environment():
+    made = Hand(2)
+    made.gripper.set_commands([OPEN, CLOSE])
+    for _ in range(2):
+        made.sample(0.02, 0.0)
+    assert (made.gripper.is_open(), made.gripper.is_closed()) == (True, False)
+    assert (made.gripper.is_open(instance=1), made.gripper.is_closed(instance=1)) == (False, True)
+
+
+@pytest.mark.parametrize("dt", [0.0, 1e-9, 1000.0, -1.0])
+def test_the_time_step_changes_nothing(dt):
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    assert [made.sample(0.02, speed, dt)[0] for speed in (0.05, 0.0, 0.0)] == [0, 0, 1]
+
+
+def test_reset_opens_the_fingers_and_forgets():
+    made = Hand()
+    made.gripper.set_command(CLOSE)
+    made.sample(0.02, 0.0)
+    made.gripper.reset()  # one settled sample behind it, which must not count for the next close
+    assert made.targets == [[0.04, 0.04]]
+    assert made.gripper.get_state() == [GripperState.OPEN]
+    made.gripper.set_command(CLOSE)
+    assert [made.sample(0.02, 0.0)[0] for _ in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize("ids", [torch.tensor([1, 3]), [1, 3], None])
+def test_reset_takes_a_tensor_a_list_or_none(ids):
+    made = Hand(4)
+    made.gripper.set_command(CLOSE)
+    for _ in range(2):
+        made.sample(0.02, 0.0)
+    made.gripper.reset(env_ids=ids)
+    opened = [0, 1, 2, 3] if ids is None else [1, 3]
+    assert [i for i, state in enumerate(made.gripper.get_state()) if state is GripperState.OPEN] == opened
+    assert [i for i, target in enumerate(made.targets) if target == [0.04, 0.04]] == opened
