@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from simulo.evaluation.counting import JudgedEpisode, StopClass, StopEvent
+from simulo.evaluation.page import figure_of, page, png
 from simulo.evaluation.records import JudgeName
 from simulo.evaluation.stop_count import StopCount
 from simulo.evaluation.stop_pictures import picture_of_stop
@@ -39,16 +38,6 @@ _ROWS = (
     ("contacts with what moved unseen", "dynamic"),
     ("invalid episodes", "invalid"),
 )
-_STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#22252b;max-width:1060px;margin:2rem auto;padding:0 1rem;background:#fff}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #ddd}
-table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}
-th,td{padding:.22rem .8rem;text-align:right;border-bottom:1px solid #eceef1}
-th:first-child,td:first-child{text-align:left}
-thead th{border-bottom:2px solid #aab}figure{display:inline-block;margin:.4rem .6rem .8rem 0;vertical-align:top}
-figcaption{font-size:.86rem;max-width:500px;color:#444}img{max-width:100%;border:1px solid #e3e5e9}
-.say{font-size:1.05rem;background:#f3f6f9;border-left:4px solid #2a6f97;padding:.6rem .9rem}small{color:#666}
-"""
 
 
 def write_report(result: StopCount, path: Path, pictures: int = 6) -> Path:
@@ -63,9 +52,7 @@ def write_report(result: StopCount, path: Path, pictures: int = 6) -> Path:
         parts += [f"<h2>{_world_title(figures)}</h2>", _table(figures), _plots(result, figures)]
     parts += ["<h2>Some of the stops</h2>", _legend(), *_pictures(result, pictures)]
     parts += ["<h2>What the words mean</h2>", _GLOSSARY]
-    head = f"<meta charset=utf-8><title>simulo stop count</title><style>{_STYLE}</style>"
-    page = f"<!doctype html><html lang=en>{head}<body>{''.join(parts)}</body></html>"
-    return write_text(path, page)
+    return write_text(path, page("simulo stop count", parts))
 
 
 def _settings(result: StopCount) -> str:
@@ -135,7 +122,7 @@ def _plots(result: StopCount, figures: dict[str, Any]) -> str:
         ]
         for row in figures["results"]
     }
-    return _figure(_pairs_plot(events), "Stop events by pair and what they were worth.") + _figure(
+    return figure_of(_pairs_plot(events), "Stop events by pair and what they were worth.") + figure_of(
         _clearance_plot(events), "How far apart the real surfaces were at the closest moment of each stop."
     )
 
@@ -162,7 +149,7 @@ def _pairs_plot(events: dict[str, list[StopEvent]]) -> bytes:
     handles = [_patch(colour, kind.value.replace("_", " ")) for kind, colour in _CLASS_COLOURS.items()]
     axes.legend(handles=handles, fontsize=7, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
-    return _png(figure)
+    return png(figure)
 
 
 def _clearance_plot(events: dict[str, list[StopEvent]]) -> bytes:
@@ -179,7 +166,7 @@ def _clearance_plot(events: dict[str, list[StopEvent]]) -> bytes:
     axes.set_ylabel("stop events")
     axes.legend(fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    return _png(figure)
+    return png(figure)
 
 
 def _patch(colour: str, label: str):
@@ -190,12 +177,6 @@ def _patch(colour: str, label: str):
 
 def _short(name: str) -> str:
     return name.removeprefix("openarm_")
-
-
-def _png(figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------
@@ -213,7 +194,7 @@ def _pictures(result: StopCount, most: int) -> list[str]:
             f"{html.escape(_short(event.pair[0]))} against {html.escape(_short(event.pair[1]))}, "
             f"<b>{event.kind.value.replace('_', ' ')}</b>; the real surfaces were {clearance} apart at the closest."
         )
-        out.append(_figure(image, caption, width=500))
+        out.append(figure_of(image, caption, width=500))
     return out
 
 
@@ -240,12 +221,6 @@ def _legend() -> str:
         "<p>Grey: the robot's real surface at the judged targets. Red: the checked geometry of the stopped link, "
         "strong where it stands outside everything real. Yellow: the cell that stopped it.</p>"
     )
-
-
-def _figure(image: bytes, caption: str, width: int | None = None) -> str:
-    data = base64.b64encode(image).decode()
-    size = f" width={width}" if width else ""
-    return f"<figure><img{size} alt='' src='data:image/png;base64,{data}'><figcaption>{caption}</figcaption></figure>"
 
 
 _GLOSSARY = """<p>A <b>stop event</b> is a maximal run of steps that a gate refused for one pair. It is <b>true</b> when

@@ -59,7 +59,7 @@ class Truth:
         near = centres[self._near(party, pose, centres, reach + cell)]
         if not len(near):
             return np.inf
-        distance = distance_between(self._geometry(party), pose, _mesh(*_cubes(near, cell)), np.eye(4))
+        distance = distance_between(self._geometry(party), pose, bvh_of(*_cubes(near, cell)), np.eye(4))
         return distance if distance <= reach else np.inf
 
     def _near(self, party: str, pose: Array, points: Array, reach: float) -> NDArray[np.bool_]:
@@ -76,7 +76,7 @@ class Truth:
             return self._props[party]
         if party not in self._links:
             mesh = self._meshes[party]
-            self._links[party] = _mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces))
+            self._links[party] = bvh_of(np.asarray(mesh.vertices), np.asarray(mesh.faces))
         return self._links[party]
 
     @cached_property
@@ -125,7 +125,8 @@ def solid(shape: Shape) -> coal.CollisionGeometry:
             return coal.Convex.convexHull(points, True, "")
 
 
-def _mesh(vertices: Array, faces: NDArray) -> coal.BVHModelOBBRSS:
+def bvh_of(vertices: Array, faces: NDArray) -> coal.BVHModelOBBRSS:
+    """Triangles for the library: vertices [m], shape (V, 3), faces, shape (F, 3)."""
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(faces), len(vertices))
     model.addVertices(np.ascontiguousarray(vertices, dtype=np.float64))

@@ -1,0 +1,69 @@
+"""`simulo sweep`: seeded poses against what really touches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from simulo.cli.output import JsonFile, figure, out, progress, quiet_warp, write_figures
+
+
+def sweep(
+    robots: Annotated[list[str], typer.Argument(metavar="ROBOT...", help="Names of `simulo robots`, folders, or all.")],
+    poses: Annotated[int, typer.Option(min=1, help="Uniform poses within the joint limits.")] = 3000,
+    seed: Annotated[int, typer.Option(min=0)] = 20260924,
+    truth: Annotated[
+        Literal["hull", "mesh"],
+        typer.Option(help="MuJoCo on the pieces that are checked, or the links' own triangles."),
+    ] = "hull",
+    report: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write pages here; keeps the sweeps' state.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with killed sweeps in --report DIR.")] = False,
+    json: JsonFile = None,
+) -> None:
+    """Contacts, missed contacts and false stops over seeded poses. Exit code 1 when a contact was missed."""
+    from simulo.description import list_robots, load_description
+    from simulo.evaluation.sweep import sweep as run_sweep
+    from simulo.evaluation.sweep_report import write_sweep_pages
+
+    if resume and report is None:
+        raise typer.BadParameter("needs --report DIR, where the killed sweeps are", param_hint="--resume")
+    names = list_robots() if robots == ["all"] else robots
+    quiet_warp()
+    done = []
+    with progress() as moved:
+        for name in names:
+            state = None if report is None else report / f"{Path(name).name}-{truth}-{seed}.state.json"
+            if state is not None and not resume:
+                state.unlink(missing_ok=True)
+            done.append(run_sweep(name, poses, seed, truth, state, moved))
+    out.print(_table([sweep.figures for sweep in done], f"{poses} poses against {truth} truth, seed {seed}"))
+    if report is not None:
+        page = write_sweep_pages(done, [load_description(name) for name in names], report)
+        out.print(f"report page: {page}", highlight=False, soft_wrap=True)
+    figures = [sweep.figures for sweep in done]
+    write_figures(figures[0] if len(figures) == 1 else figures, json)
+    if any(row["missed"] for row in figures):
+        raise typer.Exit(1)
+
+
+def _table(rows: list[dict[str, Any]], title: str) -> Table:
+    table = Table("robot", title=title, box=SIMPLE_HEAD)
+    for column in ("refused", "slop", "contacts", "missed", "false", "rest mm", "pairs", "exempt"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        rest = figure(row["rest"]["min_distance_mm"])
+        counts = (row[key] for key in ("refused", "slop_only", "contacts", "missed", "false_stops"))
+        table.add_row(
+            row["robot"],
+            *map(str, counts),
+            rest if row["rest"]["clear"] else f"[red]{rest}[/]",
+            str(row["pairs_checked"]),
+            str(row["pairs_exempt"]),
+        )
+    return table

@@ -1,0 +1,209 @@
+"""Which link pairs really touch: MuJoCo on convex hulls, and the links' own triangles where a mesh is the question."""
+
+# MuJoCo's bindings are a compiled module without stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import mujoco
+import numpy as np
+import trimesh
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+
+from simulo.description import FixedAttachment, RobotDescription, reference_fk
+from simulo.evaluation.truth import bvh_of, distance_between
+
+Array = NDArray[np.float64]
+Pair = tuple[str, str]
+
+
+class HullTruth:
+    """MuJoCo's verdict on convex pieces: one body per link, one geom per piece, one pair of geoms per pair of pieces.
+
+    pieces: of each link, vertices [m], shape (V, 3), in the link frame. pairs: the link pairs that are asked.
+    """
+
+    def __init__(self, description: RobotDescription, pieces: Mapping[str, Sequence[Array]], pairs: Sequence[Pair]):
+        self.pairs = tuple(pairs)
+        self._pieces = pieces
+        self._description = description
+        spec, bodies = _tree(description)
+        for link in pieces:
+            for k, vertices in enumerate(pieces[link]):
+                mesh = spec.add_mesh(name=f"{link}:{k}")
+                mesh.uservert = np.asarray(vertices, np.float64).ravel().tolist()
+                mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+                bodies[link].add_geom(
+                    name=mesh.name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name, contype=0, conaffinity=0
+                )
+        for a, b in self.pairs:
+            for i, j in product(range(len(pieces[a])), range(len(pieces[b]))):
+                spec.add_pair(geomname1=f"{a}:{i}", geomname2=f"{b}:{j}", margin=0.0, gap=0.0)
+        self._model = spec.compile()
+        self._data = mujoco.MjData(self._model)
+        self._columns, self._factors, self._offsets = _followers(description, self._model)
+        self._pair_of_geoms = self._numbered_geoms()
+
+    def touching(self, q: ArrayLike, step: Callable[[int], None] = lambda done: None) -> NDArray[np.bool_]:
+        """Where pairs touch, shape (K, num_pairs), at configurations q [rad or m], shape (K, dof). step: called with
+        how many are done."""
+        model, data = self._model, self._data
+        places = np.asarray(q, np.float64)[:, self._columns] * self._factors + self._offsets
+        out = np.zeros((len(places), len(self.pairs)), dtype=bool)
+        for row, place in enumerate(places):
+            data.qpos[:] = place
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_collision(model, data)
+            if data.ncon:
+                touch = data.contact.dist[: data.ncon] <= 0.0
+                geoms = data.contact.geom[: data.ncon][touch]
+                out[row, self._pair_of_geoms[geoms[:, 0], geoms[:, 1]]] = True
+            if row % 1000 == 0:
+                step(row)
+        return out
+
+    def apart(self, q: ArrayLike, pair: Pair) -> bool:
+        """Whether a plane is proven, in double, to separate every two pieces of a pair at one configuration."""
+        poses = reference_fk(self._description, np.asarray(q, np.float64))
+        placed = [
+            [np.asarray(piece) @ poses[link][:3, :3].T + poses[link][:3, 3] for piece in self._pieces[link]]
+            for link in pair
+        ]
+        return all(separated(a, b) for a, b in product(*placed))
+
+    def _numbered_geoms(self) -> NDArray[np.int64]:
+        """Number of the link pair of two geoms, shape (ngeom, ngeom)."""
+        numbers = {frozenset(pair): k for k, pair in enumerate(self.pairs)}
+        link_of = [self._model.geom(g).name.rsplit(":", 1)[0] for g in range(self._model.ngeom)]
+        return np.array([[numbers.get(frozenset((a, b)), 0) for b in link_of] for a in link_of], dtype=np.int64)
+
+
+def _tree(description: RobotDescription) -> tuple[mujoco.MjSpec, dict[str, mujoco.MjsBody]]:
+    """The description's kinematics as massless-but-legal bodies of a MuJoCo model."""
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    by_child = {
+        edge.child: edge
+        for edge in (*description.joints, *description.fixed_attachments, *description.mimic_joints)
+    }  # fmt: skip
+    bodies = {description.root_link: spec.worldbody.add_body(name=description.root_link)}
+    for name in description.links[1:]:
+        edge = by_child[name]
+        body = bodies[edge.parent].add_body(
+            name=name, pos=list(edge.origin.position), quat=list(edge.origin.orientation_wxyz)
+        )
+        bodies[name] = body
+        if not isinstance(edge, FixedAttachment):
+            slides = edge.type == "prismatic"
+            kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
+            body.add_joint(name=edge.name, type=kind, axis=list(edge.axis))
+    for body in bodies.values():
+        body.mass, body.inertia, body.explicitinertial = 1.0, [1.0, 1.0, 1.0], True
+    return spec, bodies
+
+
+def _followers(description: RobotDescription, model: mujoco.MjModel) -> tuple[NDArray[np.int64], Array, Array]:
+    """Per position of the model: the command column it goes by, factor and offset."""
+    columns = np.zeros(model.nq, dtype=np.int64)
+    factors, offsets = np.ones(model.nq), np.zeros(model.nq)
+    number = {name: k for k, name in enumerate(description.joint_names)}
+    for joint in description.joints:
+        columns[model.joint(joint.name).qposadr[0]] = number[joint.name]
+    for mimic in description.mimic_joints:
+        place = model.joint(mimic.name).qposadr[0]
+        columns[place], factors[place], offsets[place] = number[mimic.mimics], mimic.multiplier, mimic.offset
+    return columns, factors, offsets
+
+
+def separated(a: Array, b: Array) -> bool:
+    """Whether a plane strictly separates two vertex sets [m], shapes (V, 3), by linear programming in double.
+
+    Maximises the gap g with n a >= c + g, n b <= c - g and |n_i| <= 1, about their middle.
+    """
+    middle = 0.5 * (a.mean(axis=0) + b.mean(axis=0))
+    left = np.hstack([-(a - middle), np.ones((len(a), 2))])
+    right = np.hstack([b - middle, -np.ones((len(b), 1)), np.ones((len(b), 1))])
+    result = linprog(
+        [0.0, 0.0, 0.0, 0.0, -1.0],
+        A_ub=np.vstack([left, right]),
+        b_ub=np.zeros(len(a) + len(b)),
+        bounds=[(-1.0, 1.0)] * 3 + [(None, None)] * 2,
+        method="highs",
+    )
+    return result.status == 0 and -result.fun > 1e-9
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a link's mesh, in the link frame [m]: triangles (T, 3, 3), its box, and one of its own points."""
+
+    triangles: Array
+    low: Array
+    high: Array
+    point: Array
+
+
+class MeshTruth:
+    """Contact of the links' own triangles, and of a part that lies inside another link's closed part.
+
+    meshes: each link's triangles in its frame [m].
+    """
+
+    def __init__(self, description: RobotDescription, meshes: Mapping[str, trimesh.Trimesh]):
+        self._description = description
+        self._surfaces = {link: bvh_of(np.asarray(m.vertices), np.asarray(m.faces)) for link, m in meshes.items()}
+        self._parts = {link: _parts(mesh) for link, mesh in meshes.items()}
+
+    def touching(self, q: ArrayLike, pairs: Sequence[Pair]) -> list[bool]:
+        """Which of some pairs touch at one configuration, shape (dof,)."""
+        poses = reference_fk(self._description, np.asarray(q, np.float64))
+        return [self._touch(a, poses[a], b, poses[b]) for a, b in pairs]
+
+    def distance(self, q: ArrayLike, pair: Pair) -> float:
+        """Least distance [m] of a pair's triangles, 0 where they cross."""
+        poses = reference_fk(self._description, np.asarray(q, np.float64))
+        a, b = pair
+        return distance_between(self._surfaces[a], poses[a], self._surfaces[b], poses[b])
+
+    def _touch(self, a: str, pose_a: Array, b: str, pose_b: Array) -> bool:
+        if distance_between(self._surfaces[a], pose_a, self._surfaces[b], pose_b) <= 0.0:
+            return True
+        to_b: Array = np.linalg.inv(pose_b).astype(np.float64) @ pose_a
+        return self._inside(a, b, to_b) or self._inside(b, a, np.linalg.inv(to_b).astype(np.float64))
+
+    def _inside(self, a: str, b: str, a_to_b: Array) -> bool:
+        """Whether a part of a lies in a closed part of b. Surfaces that do not cross: one point says it for a part."""
+        points = np.array([part.point for part in self._parts[a][0]]) @ a_to_b[:3, :3].T + a_to_b[:3, 3]
+        for part in self._parts[b][1]:
+            near = np.all((points > part.low) & (points < part.high), axis=1)
+            if any(_winding(point, part.triangles) > 0.5 for point in points[near]):
+                return True
+        return False
+
+
+def _parts(mesh: trimesh.Trimesh) -> tuple[list[_Part], list[_Part]]:
+    """The connected parts of a mesh, and those of them that are closed."""
+    merged = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
+    everything, closed = [], []
+    for part in merged.split(only_watertight=False, repair=False):
+        triangles = np.asarray(part.triangles, np.float64)
+        flat = triangles.reshape(-1, 3)
+        found = _Part(triangles, flat.min(axis=0), flat.max(axis=0), flat[0])
+        everything.append(found)
+        if part.is_watertight:
+            closed.append(found)
+    return everything, closed
+
+
+def _winding(point: Array, triangles: Array) -> float:
+    """How often a closed surface winds round a point, sign dropped (van Oosterom and Strackee 1983, solid angles)."""
+    a, b, c = (triangles[:, k] - point for k in range(3))
+    la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    dots = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
+    return abs(float(np.arctan2(volume, dots).sum())) / (2.0 * np.pi)

@@ -1,0 +1,89 @@
+"""What really touches: hulls by MuJoCo, meshes by their triangles, parts inside closed parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+
+from simulo.evaluation.contact_truth import HullTruth, MeshTruth, separated
+from tests.collision.robots import box_piece, describe, joint, link, pincer, sliders
+
+PAIR = ("box0", "box1")
+
+
+def corners(size, centre=(0.0, 0.0, 0.0)) -> np.ndarray:
+    return box_piece((size,) * 3, centre).vertices
+
+
+def test_boxes_on_slides_touch_where_arithmetic_says() -> None:
+    """Boxes of 0.1 m that start 1 m apart: at slides (q, 0) the gap is 0.9 - q."""
+    robot = sliders()
+    truth = HullTruth(robot, {name: [g.hull.vertices] for name, g in robot.geometry.items()}, [PAIR])
+    gaps = np.array([0.2, 1e-3, 1e-6, -1e-6, -1e-3, -0.05, -0.1])
+    q = np.stack([0.9 - gaps, np.zeros_like(gaps)], axis=1)
+    assert truth.touching(q)[:, 0].tolist() == (gaps < 0).tolist()
+    assert [truth.apart(row, PAIR) for row in q] == (gaps > 0).tolist()
+
+
+def test_a_contact_is_told_by_its_own_pair_and_followers_follow() -> None:
+    """The pincer's left arm folded back on itself, so that its fingers end in its mount: nothing of the right side."""
+    robot = pincer()
+    pairs = [("left_mount", "left_jaw"), ("left_mount", "left_follower"), ("right_mount", "right_jaw")]
+    pieces = {name: [p.vertices for p in g.pieces] for name, g in robot.geometry.items()}
+    truth = HullTruth(robot, pieces, pairs)
+    folded = np.zeros((2, 6))
+    folded[1, 1] = np.pi
+    assert truth.touching(folded).tolist() == [[False] * 3, [True, True, False]]
+
+
+def test_a_plane_separates_or_does_not() -> None:
+    a = corners(0.1)
+    assert separated(a, corners(0.1, (0.1 + 1e-6, 0.0, 0.0)))
+    assert not separated(a, corners(0.1, (0.1, 0.05, 0.0))), "faces that touch are not apart"
+    assert not separated(a, corners(0.02))
+    far = np.array([1000.0, -500.0, 20.0])
+    assert separated(a + far, corners(0.1, (0.1001, 0.0, 0.0)) + far)
+
+
+def nested(inner: float) -> tuple:
+    """A closed shell of 0.2 m and a cube that slides through it along x."""
+    robot = describe(
+        "shell",
+        ["shell", "cube"],
+        [joint("slide", "shell", "cube", axis=(1.0, 0.0, 0.0), kind="prismatic", lower=-1.0, upper=1.0)],
+        geometry=[link("shell", box_piece((0.2,) * 3)), link("cube", box_piece((inner,) * 3))],
+    )
+    meshes = {"shell": trimesh.creation.box((0.2,) * 3), "cube": trimesh.creation.box((inner,) * 3)}
+    return robot, meshes
+
+
+@pytest.mark.parametrize(
+    ("place", "touches"),
+    [(0.0, True), (0.05, True), (0.0851, True), (0.1, True), (0.1149, True), (0.1151, False), (0.9, False)],
+)
+def test_a_part_inside_a_closed_part_is_a_contact(place: float, touches: bool) -> None:
+    """Triangles of a cube of 0.03 m cross the shell's only between 0.085 and 0.115; within it, it is inside."""
+    robot, meshes = nested(0.03)
+    assert MeshTruth(robot, meshes).touching([place], [("shell", "cube")]) == [touches]
+
+
+def test_inside_an_open_shell_is_no_contact() -> None:
+    robot, meshes = nested(0.03)
+    open_shell = trimesh.Trimesh(meshes["shell"].vertices, meshes["shell"].faces[2:], process=False)
+    assert not open_shell.is_watertight
+    assert MeshTruth(robot, {**meshes, "shell": open_shell}).touching([0.0], [("shell", "cube")]) == [False]
+
+
+def test_one_part_of_many_inside_is_enough() -> None:
+    robot, meshes = nested(0.03)
+    away = meshes["cube"].copy()
+    away.apply_translation((0.0, 3.0, 0.0))
+    both = trimesh.util.concatenate([away, meshes["cube"]])
+    assert MeshTruth(robot, {**meshes, "cube": both}).touching([0.0], [("cube", "shell")]) == [True]
+    assert MeshTruth(robot, {**meshes, "cube": away}).touching([0.0], [("cube", "shell")]) == [False]
+
+
+def test_the_distance_is_the_gap() -> None:
+    robot, meshes = nested(0.03)
+    assert MeshTruth(robot, meshes).distance([0.2], ("shell", "cube")) == pytest.approx(0.085, abs=1e-9)

@@ -1,0 +1,117 @@
+"""Contact sweeps: a sound model misses nothing, a broken one is found out, and a killed sweep loses nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from simulo.cli import app
+from simulo.description import RobotDescription, load_description
+from simulo.evaluation import sweep as module
+from simulo.evaluation.sweep import SweepError, sweep
+from simulo.evaluation.sweep_report import robot_page
+from tests.collision.robots import box_piece, link, pincer
+
+KEYS = {
+    "robot", "poses", "seed", "truth", "contacts", "missed", "false_stops", "refused", "slop_only", "rest",
+    "pairs_checked", "pairs_exempt", "seconds",
+}  # fmt: skip
+
+
+def given(monkeypatch, description: RobotDescription) -> None:
+    monkeypatch.setattr(module, "load_description", lambda name: description)
+
+
+def test_openarm_misses_nothing_on_hulls_and_on_meshes() -> None:
+    """The mesh of a link lies in its hull: every real contact is one of the hulls, and some of theirs are none."""
+    hull, mesh = sweep("openarm", 1500).figures, sweep("openarm", 1500, truth="mesh").figures
+    assert set(hull) >= KEYS and hull["rest"]["clear"] and set(hull["rest"]) == {"clear", "min_distance_mm", "pair"}
+    assert hull["missed"] == mesh["missed"] == 0
+    assert hull["false_stops"] == 0 and hull["slop_only"] == 0
+    assert hull["refused"] == mesh["refused"] > 50
+    assert mesh["contacts"] + mesh["false_stops"] == hull["contacts"], "each stop is one or the other"
+    assert mesh["contacts"] > 200
+
+
+def test_geometry_that_is_too_small_misses_contacts(monkeypatch) -> None:
+    """Truth on the real hulls, the checker on shrunken ones: the sweep must say what slips through."""
+    real = pincer()
+    small = link("left_jaw", box_piece((0.002, 0.002, 0.002), (0.04, 0.005, 0.0)))
+    broken = replace(real, geometry={**real.geometry, "left_jaw": small}, digest="tests:broken")
+    given(monkeypatch, broken)
+    judge = module.HullJudge
+    monkeypatch.setattr(module, "HullJudge", lambda description, model: judge(real, model))
+    found = sweep("pincer", 3000)
+    assert found.counts.missed > 0 and all("left_jaw" in pair for pair in found.counts.missed_by_pair)
+
+
+def test_geometry_that_is_too_large_stops_for_nothing(monkeypatch) -> None:
+    real = pincer()
+    large = link("left_jaw", box_piece((0.2, 0.1, 0.1), (0.1, 0.005, 0.0)))
+    bloated = replace(real, geometry={**real.geometry, "left_jaw": large}, digest="tests:bloated")
+    given(monkeypatch, bloated)
+    judge = module.HullJudge
+    monkeypatch.setattr(module, "HullJudge", lambda description, model: judge(real, model))
+    found = sweep("pincer", 3000)
+    assert found.counts.false_stops > 0 and all("left_jaw" in pair for pair in found.counts.false_by_pair)
+    assert 0 < found.counts.slop_only <= found.counts.refused
+    assert found.counts.missed == 0
+
+
+def test_a_killed_sweep_goes_on_to_the_same_counts(monkeypatch, tmp_path) -> None:
+    given(monkeypatch, pincer())
+    monkeypatch.setattr(module, "BLOCK", 256)
+    whole = sweep("pincer", 1000)
+    state = tmp_path / "state.json"
+
+    def killed(label: str, done: int, total: int) -> None:
+        if done >= 512:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep("pincer", 1000, state=state, progress=killed)
+    assert json.loads(state.read_text())["counts"]["poses"] < 1000
+    again = sweep("pincer", 1000, state=state)
+    for name in ("contacts", "missed", "false_stops", "refused", "slop_only", "contacts_by_pair", "poses"):
+        assert getattr(again.counts, name) == getattr(whole.counts, name), name
+
+
+def test_a_state_of_another_sweep_is_refused(monkeypatch, tmp_path) -> None:
+    given(monkeypatch, pincer())
+    state = tmp_path / "state.json"
+    sweep("pincer", 200, state=state)
+    with pytest.raises(SweepError, match="another sweep"):
+        sweep("pincer", 400, seed=1, state=state)
+    with pytest.raises(SweepError, match="more than"):
+        sweep("pincer", 100, state=state)
+    state.write_text("{")
+    with pytest.raises(SweepError, match=r"state\.json"):
+        sweep("pincer", 400, state=state)
+
+
+def test_a_sweep_of_no_poses_is_refused() -> None:
+    with pytest.raises(SweepError, match="at least one pose"):
+        sweep("openarm", 0)
+
+
+def test_the_command_writes_figures_and_pages(tmp_path) -> None:
+    figures, folder = tmp_path / "sweep.json", tmp_path / "pages"
+    result = CliRunner().invoke(
+        app, ["sweep", "openarm", "--poses", "300", "--json", str(figures), "--report", str(folder)]
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(figures.read_text())["poses"] == 300
+    page = (folder / "index.html").read_text()
+    assert "openarm.html" in page and "http" not in page
+    assert CliRunner().invoke(app, ["sweep", "nobody"]).exit_code != 0
+    assert CliRunner().invoke(app, ["sweep", "openarm", "--resume"]).exit_code == 2
+
+
+def test_the_robot_page_holds_every_link() -> None:
+    description = load_description("openarm")
+    assert len(robot_page(description)) > 1_000_000
+    assert np.all([link in description.geometry for link in description.links])
