@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+from functools import cache
 
 import torch
 
@@ -36,3 +39,40 @@ def resolve_device(device: str | torch.device) -> torch.device:
             "or device='auto' to fall back on purpose"
         )
     return torch.device("cuda", index)
+
+
+_NO_DRIVER = b"Warp CUDA warning: Could not find or load the NVIDIA CUDA driver."
+
+
+@cache
+def start_warp() -> None:
+    """Start Warp, leaving out its line about a missing CUDA driver: `resolve_device` has said what there is to say.
+
+    Warp prints it in native code, whatever its configuration, past `sys.stderr`. So what arrives at the file behind
+    standard error in the meantime is caught, and everything but that line is passed on.
+    """
+    import warp
+
+    try:
+        stderr = os.dup(2)
+    except OSError:  # a process without standard error, where nothing is printed either
+        warp.init()
+        return
+    _flush_stderr()
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            warp.init()
+        finally:
+            _flush_stderr()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            caught.seek(0)
+            for line in caught:
+                if not line.startswith(_NO_DRIVER):
+                    os.write(2, line)
+
+
+def _flush_stderr() -> None:
+    if sys.stderr is not None:  # as in a program without a console
+        sys.stderr.flush()

@@ -27,8 +27,11 @@ def quiet_warp() -> None:
     """
     import warp
 
+    from simulo.device import start_warp
+
     warp.config.log_level = 40  # errors only
     setattr(warp.config, "quiet", True)  # noqa: B010 - the same, before Warp had levels
+    start_warp()
 
 
 def write_figures(data: Any, file: Path | None) -> None:

@@ -8,6 +8,7 @@ import torch
 import warp as wp
 
 from simulo.collision.world import VoxelGrid
+from simulo.device import start_warp
 from simulo.errors import PerceptionError
 from simulo.perception import grid_kernels as kernels
 from simulo.perception.kernel_types import (
@@ -69,7 +70,7 @@ class OccupancyMapper:
 
     def _kernel_state(self) -> kernels.MapState:
         """The kernels' view of the tensors, made once."""
-        wp.init()
+        start_warp()
         flat = (self.num_envs, -1)
         state = kernels.MapState()
         state.evidence = wp.from_torch(self._evidence, dtype=wp.int8)

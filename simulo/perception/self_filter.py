@@ -11,6 +11,7 @@ import warp as wp
 from simulo.collision.pool import PackedShape, pack_shape, pack_shapes
 from simulo.collision.shapes import ConvexShape
 from simulo.description.schema import LinkGeometry
+from simulo.device import start_warp
 from simulo.errors import PerceptionError
 from simulo.perception import filter_kernels as kernels
 from simulo.perception.kernel_types import env_array, kernel_intrinsics, kernel_lattice, to_transforms
@@ -48,7 +49,7 @@ class SelfFilter:
             raise PerceptionError(f"padding must be finite and >= 0 m, got {padding!r}")
         self.links, self.num_envs, self.padding, self.slots = tuple(links), num_envs, float(padding), slots
         self.device = device
-        wp.init()
+        start_warp()
         pieces = [(self.links.index(n), ConvexShape(p.vertices)) for n in geometry for p in geometry[n].pieces]
         packed = [pack_shape(shape) for _, shape in pieces]
         point = pack_shape(ConvexShape(np.zeros((1, 3))))

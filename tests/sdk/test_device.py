@@ -1,12 +1,14 @@
 """Devices are explicit (B42)."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 import torch
+import warp
 
-from simulo.device import resolve_device
+from simulo.device import resolve_device, start_warp
 from simulo.errors import BackendError
 
 no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -52,3 +54,53 @@ assert "warp" not in sys.modules, "Warp was started"
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_b42_starting_warp_leaves_out_the_missing_driver_and_nothing_else(monkeypatch, capfd):
+    """Warp's own words, written past sys.stderr as its native code does."""
+
+    def init():
+        os.write(
+            2, b"Warp CUDA warning: Could not find or load the NVIDIA CUDA driver. GPU execution will not be ...\n"
+        )
+        os.write(2, b"Warp CUDA error: Failed to get driver entry point 'cuInit' (CUDA error 34)\n")
+        print("and a line of Python's", file=sys.__stderr__)
+        if fails:
+            raise RuntimeError("native library is broken")
+
+    monkeypatch.setattr(warp, "init", init)
+    for fails in (False, True):
+        if fails:
+            with pytest.raises(RuntimeError, match="broken"):
+                start_warp.__wrapped__()
+        else:
+            start_warp.__wrapped__()
+        said = capfd.readouterr().err
+        assert "driver entry point 'cuInit'" in said
+        assert "a line of Python's" in said
+        assert "Could not find or load" not in said
+    os.write(2, b"standard error is back\n")
+    assert capfd.readouterr().err == "standard error is back\n"
+
+
+def test_b42_standard_error_stays_clean_when_a_cpu_program_starts_warp():
+    script = "from simulo.device import start_warp; start_warp(); import warp; assert warp.get_device('cpu').is_cpu"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_warp_starts_in_a_process_without_standard_error(monkeypatch):
+    started = []
+    monkeypatch.setattr(warp, "init", lambda: started.append(True))
+    monkeypatch.setattr(sys, "stderr", None)
+    start_warp.__wrapped__()
+    real_dup = os.dup
+
+    def dup(file: int) -> int:
+        if file == 2:
+            raise OSError(9, "Bad file descriptor")
+        return real_dup(file)
+
+    monkeypatch.setattr(os, "dup", dup)
+    start_warp.__wrapped__()
+    assert started == [True, True]

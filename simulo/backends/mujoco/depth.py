@@ -15,6 +15,7 @@ from torch import Tensor
 
 from simulo.backends.mujoco import ray_kernels as kernels
 from simulo.backends.mujoco.worlds import Worlds
+from simulo.device import start_warp
 from simulo.errors import BackendError
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.pose import multiply_wxyz, wxyz_to_matrix, wxyz_to_xyzw
@@ -91,6 +92,7 @@ class RayCaster:
     """Casts one ray per pixel against what a camera sees, in as many environments as asked for, on all threads."""
 
     def __init__(self, worlds: Worlds):
+        start_warp()
         self._worlds = worlds
         self._shapes = VisibleShapes(worlds.model)
         self._rays: dict[str, wp.array] = {}
