@@ -81,9 +81,9 @@ def list_presets() -> list[str]:
     return sorted(_HANDS)
 
 
-def presets_of(robot: str) -> list[str]:
-    """Names of the presets for one robot's hands, sorted."""
-    return sorted(name for name, hand in _HANDS.items() if hand.robot == robot)
+def presets_of(robot: str, gripper: str) -> list[str]:
+    """Names of the presets for one hand of one robot, sorted."""
+    return sorted(name for name, hand in _HANDS.items() if (hand.robot, hand.gripper) == (robot, gripper))
 
 
 def _of(name: str, hand: _Hand, description: RobotDescription) -> GripperPreset:

@@ -1,0 +1,81 @@
+"""`simulo inspect ROBOT`: what a robot is made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from simulo.cli.output import JsonFile, figure, out, write_figures
+
+
+def inspect(
+    robot: Annotated[str, typer.Argument(help="A name that `simulo robots` lists, or the folder of a robot.yaml.")],
+    json: JsonFile = None,
+) -> None:
+    """Show a robot's links, joints with limits and units, followers, grippers and source."""
+    from simulo.description import load_description
+    from simulo.evaluation.inspection import inspect_robot
+
+    facts = inspect_robot(load_description(robot))
+    counts = f"{len(facts['links'])} links, {len(facts['joints'])} joints, {len(facts['mimic_joints'])} that follow"
+    out.print(f"[bold]{facts['name']}[/]: {counts}; root {facts['root_link']}", highlight=False)
+    for line in _sources(facts["source"], "from"):
+        out.print(line, highlight=False, soft_wrap=True)
+    for table in (_joints(facts), _mimics(facts), _grippers(facts), _links(facts)):
+        if table.row_count:
+            out.print(table)
+    write_figures(facts, json)
+
+
+def _sources(source: dict[str, Any], word: str) -> list[str]:
+    line = f"{word} {source['package']} {source['version']}, {source['path']} ({source['licence']})"
+    parts = [_sources(part["source"], f"on its site {part['site']},") for part in source.get("attached", ())]
+    return [line, *(below for part in parts for below in part)]
+
+
+def _joints(facts: dict[str, Any]) -> Table:
+    table = Table(
+        "joint", "type", "role", "lower", "upper", "speed", "rest", "moves", title="Joints", title_justify="left"
+    )
+    for joint in facts["joints"]:
+        lower, upper, rest = (_value(joint[key], joint["unit"]) for key in ("lower", "upper", "rest"))
+        speed = _value(joint["velocity_limit"], f"{joint['unit']}/s")
+        table.add_row(joint["name"], joint["type"], joint["role"], lower, upper, speed, rest, joint["child"])
+    return table
+
+
+def _mimics(facts: dict[str, Any]) -> Table:
+    table = Table("joint", "position", "lower", "upper", "moves", title="Joints that follow", title_justify="left")
+    for joint in facts["mimic_joints"]:
+        relation = f"{joint['multiplier']:g} x {joint['mimics']}"
+        relation += f" {joint['offset']:+g}" if joint["offset"] else ""
+        lower, upper = (_value(joint[key], joint["unit"]) for key in ("lower", "upper"))
+        table.add_row(joint["name"], relation, lower, upper, joint["child"])
+    return table
+
+
+def _grippers(facts: dict[str, Any]) -> Table:
+    table = Table(
+        "hand", "joint", "open", "closed", "opening (mm)", "pads", "preset", title="Grippers", title_justify="left"
+    )
+    for hand in facts["grippers"]:
+        opened, closed = (_value(hand[key], hand["unit"]) for key in ("open_position", "closed_position"))
+        opening = f"{figure(hand['closed_aperture_mm'])} to {figure(hand['open_aperture_mm'])}"
+        pads = "\n".join(pad["link"] for pad in hand["pad_points"])
+        presets = "\n".join(hand["presets"]) or "none"
+        table.add_row(hand["name"], hand["joint"], opened, closed, opening, pads, presets)
+    return table
+
+
+def _links(facts: dict[str, Any]) -> Table:
+    table = Table("link", "on", "by", "hulls", "vertices", title="Links", title_justify="left")
+    for link in facts["links"]:
+        by = link["joint"] or ("fixed" if link["parent"] else "root")
+        table.add_row(link["name"], link["parent"] or "", by, str(link["pieces"]), str(link["vertices"]))
+    return table
+
+
+def _value(value: float | None, unit: str) -> str:
+    return "none" if value is None else f"{value:.4g} {unit}"
