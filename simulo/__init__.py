@@ -32,6 +32,7 @@ _HOME = {
     "GripperCommand": "simulo.actuators",
     "GripperState": "simulo.actuators",
     "ParallelGripperActuator": "simulo.actuators",
+    "SurfaceGripperActuator": "simulo.actuators",
     "CollisionGate": "simulo.gate",
     "Verdict": "simulo.gate",
 }
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from simulo.actuators import GripperCommand as GripperCommand
     from simulo.actuators import GripperState as GripperState
     from simulo.actuators import ParallelGripperActuator as ParallelGripperActuator
+    from simulo.actuators import SurfaceGripperActuator as SurfaceGripperActuator
     from simulo.controllers import DifferentialIKController as DifferentialIKController
     from simulo.description import RobotDescription as RobotDescription
     from simulo.description import list_robots as list_robots

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -12,52 +11,11 @@ from torch import Tensor
 
 from simulo.commands import CommandMode, JointCommands, JointCoupling
 from simulo.description import RobotDescription, load_description
+from simulo.handles import Articulation, CommandLatch, SurfaceTool
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
 from simulo.pose import Pose, checked_pose
 from simulo.tensors import real_tensor
-
-
-class Articulation(Protocol):
-    """One robot in every environment, as a backend gives it. Columns of joints are `Robot.joint_names`."""
-
-    num_envs: int
-    device: torch.device
-
-    @property
-    def physics_tick(self) -> int:
-        """Advances with physics; equal ticks are one physics time."""
-        ...
-
-    def joint_positions(self) -> Tensor: ...
-
-    def joint_velocities(self) -> Tensor: ...
-
-    def link_poses(self) -> Tensor: ...
-
-    def contact_forces(self, prop: str) -> tuple[Tensor, Tensor]: ...
-
-    def position_limits(self) -> Tensor:
-        """The engine's own clamp of position targets [rad or m], shape (num_actuated, 2); infinite where none."""
-        ...
-
-    def velocity_limits(self) -> Tensor:
-        """The engine's own clamp of velocity targets [rad/s or m/s], shape (num_actuated, 2); infinite where none."""
-        ...
-
-    def check_mode(self, mode: CommandMode, columns: Sequence[int]) -> None: ...
-
-    def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None: ...
-
-    def write_commands(self, commands: JointCommands) -> None: ...
-
-
-class CommandLatch(Protocol):
-    """What an actuator remembers of its commands, so that a refused command can be taken back."""
-
-    def accept(self, envs: Tensor) -> None: ...
-
-    def restore(self, envs: Tensor) -> None: ...
 
 
 class RobotState:
@@ -105,6 +63,7 @@ class Robot:
         self.gravity_compensation = gravity_compensation
         self.refuses_bad_commands = True
         self.name = ""
+        self._tools: list[SurfaceTool] = []
         self._coupling = JointCoupling.of(self.description)
         self._initial = self._rest_positions(initial_joint_positions or {})
         self._known_columns: dict[range | tuple, Tensor] = {}
@@ -143,6 +102,31 @@ class Robot:
         return match_names(pattern, self.link_names, f"robot {self.description.name!r}", "link")
 
     # --- life --------------------------------------------------------------------------------------------------------
+
+    def add_actuator(self, gripper: SurfaceTool, attach_to: str) -> None:
+        """Put a surface gripper on the link named `attach_to`; what resets the robot resets it too. Call it in build.
+
+        Raises ValueError for what is no link, TypeError for an actuator that is no part of the scene.
+        """
+        if not isinstance(gripper, SurfaceTool):
+            raise TypeError(
+                f"add_actuator takes a surface gripper, not {type(gripper).__name__}: a parallel gripper drives joints "
+                "that the robot has already, so build it in on_start from the robot"
+            )
+        if self.is_attached:
+            raise RuntimeError(f"robot {self.name!r}: the scene is built already; add every actuator in build")
+        if attach_to not in self.link_names:
+            raise ValueError(
+                f"a surface gripper cannot hang on {attach_to!r}, which is no rigid body of robot "
+                f"{self.description.name!r}; its links are {list(self.link_names)}"
+            )
+        gripper.mount(self, attach_to)
+        self._tools.append(gripper)
+
+    @property
+    def surface_tools(self) -> tuple[SurfaceTool, ...]:
+        """What `add_actuator` put on this robot."""
+        return tuple(self._tools)
 
     @property
     def is_attached(self) -> bool:
@@ -189,10 +173,13 @@ class Robot:
         return self._attached.articulation.contact_forces(prop)
 
     def reset(self, env_ids: EnvIds | None = None) -> None:
-        """Initial joint positions, at rest, targets with them. None means all environments, empty means none."""
+        """Initial joint positions, at rest, targets with them, surface grippers open. None means all environments,
+        empty means none."""
         ids = resolve_env_ids(env_ids, self.num_envs)
         positions = self._coupling.extend(self._initial.expand(len(ids), -1))
         self._write_state(positions, torch.zeros_like(positions), ids)
+        for tool in self._tools:
+            tool.reset(ids)
 
     def set_joint_positions(self, values: Tensor | ArrayLike, env_ids: EnvIds | None = None) -> None:
         """Teleport the actuated joints [rad or m], (num_actuated,) or (M, num_actuated), at rest; targets follow."""
@@ -208,6 +195,7 @@ class Robot:
         bound.articulation.write_joint_state(positions, velocities, ids)
         bound.commands.hold(positions, ids)
         bound.has_accepted[ids] = False
+        bound.spoiled[ids] = False
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -281,12 +269,13 @@ class Robot:
             moved = measured + velocity * bound.control_dt
             targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
             targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
-        return targets.clamp(limits[:, 0], limits[:, 1])
+        targets = targets.clamp(limits[:, 0], limits[:, 1])
+        return targets.masked_fill(bound.spoiled[:, None], torch.nan) if self._tools else targets
 
     def flush(self) -> None:
         """Hand the buffered targets to the simulator. Raises ValueError for a target that is not finite."""
         bound = self._attached
-        wrong = bound.commands.not_finite()
+        wrong = bound.commands.not_finite() | bound.spoiled[:, None]
         if wrong.any():
             env, column = (int(v) for v in wrong.nonzero()[0])
             raise ValueError(
@@ -294,8 +283,17 @@ class Robot:
                 "finite; a collision gate stops such an environment instead"
             )
         bound.articulation.write_commands(bound.commands)
+        for tool in self._tools:
+            tool.flush()
 
     # --- what a gate needs to refuse a command -----------------------------------------------------------------------
+
+    def spoil_commands(self, envs: Tensor) -> None:
+        """Have the targets of these environments, bool (num_envs,), count as not finite until they are restored.
+
+        For an actuator that drives no joint, whose command was not finite: whatever joint targets come after it.
+        """
+        self._attached.spoiled |= envs
 
     def add_latch(self, latch: CommandLatch) -> None:
         """Have an actuator's memory accepted and restored together with the targets it writes."""
@@ -329,6 +327,7 @@ class Robot:
         bound.commands.copy_rows(bound.accepted, envs & bound.has_accepted)
         fresh = (envs & ~bound.has_accepted).nonzero().flatten()
         bound.commands.hold(bound.articulation.joint_positions()[fresh], fresh)
+        bound.spoiled &= ~envs
         for latch in bound.latches:
             latch.restore(envs)
 
@@ -380,6 +379,7 @@ class _Bound:
         self.commands = JointCommands(*shape, device=articulation.device)
         self.accepted = JointCommands(*shape, device=articulation.device)
         self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
+        self.spoiled = torch.zeros_like(self.has_accepted)
         self.latches: list[CommandLatch] = []
 
 

@@ -3,5 +3,6 @@
 from simulo.actuators.commands import GripperCommand
 from simulo.actuators.parallel import ParallelGripperActuator
 from simulo.actuators.states import GripperState
+from simulo.actuators.surface import SurfaceGripperActuator
 
-__all__ = ["GripperCommand", "GripperState", "ParallelGripperActuator"]
+__all__ = ["GripperCommand", "GripperState", "ParallelGripperActuator", "SurfaceGripperActuator"]

@@ -137,6 +137,10 @@ class SuctionLatch:
         self._both = at_rest((2, num_envs), device)
 
     @property
+    def device(self) -> torch.device:
+        return self._both.phase.device
+
+    @property
     def state(self) -> SuctionState:
         """As commanded, each of shape (num_envs,)."""
         both = self._both

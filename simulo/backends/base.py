@@ -24,6 +24,7 @@ class Capability(StrEnum):
     SUBSTEP_CONTACTS = "substep_contacts"
     DEPTH_WITHOUT_DISPLAY = "depth_without_display"
     BITWISE_DETERMINISM = "bitwise_determinism"
+    SURFACE_GRIPPERS = "surface_grippers"
 
 
 @dataclass(frozen=True)
@@ -99,4 +100,9 @@ class Backend(Protocol):
 
 
 class BackendFactory(Protocol):
+    @staticmethod
+    def capabilities_on(device: torch.device) -> frozenset[Capability]:
+        """What the backend can do where it computes on `device`, known before anything is built."""
+        ...
+
     def __call__(self, scene: Scene, options: BackendOptions) -> Backend: ...

@@ -32,6 +32,7 @@ class MujocoArticulation:
         self._is_servo = np.array([kind is Drive.POSITION_SERVO for kind in self._drives.kinds])
         self._link_of_body = np.full(worlds.model.nbody, -1, dtype=np.int64)
         self._link_of_body[addresses.link_bodies] = np.arange(len(addresses.link_bodies))
+        self._bodies = frozenset(addresses.link_bodies.tolist())
 
     @property
     def physics_tick(self) -> int:
@@ -103,11 +104,13 @@ class MujocoArticulation:
 
     def write_joint_state(self, positions: Tensor, velocities: Tensor, env_ids: Tensor) -> None:
         worlds = self._worlds
-        worlds.stale.update(env_ids.tolist())
         for row, env in enumerate(env_ids.tolist()):
             data = worlds.data[env]
+            worlds.moved(env, self._bodies)
             data.qpos[self._map.qpos] = worlds.qpos[env, self._map.qpos] = positions[row].numpy()
             data.qvel[self._map.dof] = worlds.qvel[env, self._map.dof] = velocities[row].numpy()
+            data.qpos[self._map.held_qpos] = worlds.qpos[env, self._map.held_qpos] = self._map.held
+            data.qvel[self._map.held_dof] = worlds.qvel[env, self._map.held_dof] = 0.0
 
     def write_commands(self, commands: JointCommands) -> None:
         worlds, drives = self._worlds, self._drives

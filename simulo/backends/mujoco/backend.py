@@ -8,7 +8,8 @@ from torch import Tensor
 from simulo.backends.base import BackendOptions, Capability, Contacts
 from simulo.backends.mujoco.articulation import Clock, MujocoArticulation
 from simulo.backends.mujoco.bodies import MujocoBodies
-from simulo.backends.mujoco.builder import compile_scene
+from simulo.backends.mujoco.bonds import MujocoBonds
+from simulo.backends.mujoco.builder import CompiledScene, compile_scene
 from simulo.backends.mujoco.contacts import collect
 from simulo.backends.mujoco.worlds import Worlds
 from simulo.errors import BackendError
@@ -27,8 +28,13 @@ class MujocoBackend:
             Capability.SUBSTEP_CONTACTS,
             Capability.DEPTH_WITHOUT_DISPLAY,
             Capability.BITWISE_DETERMINISM,
+            Capability.SURFACE_GRIPPERS,
         }
     )
+
+    @staticmethod
+    def capabilities_on(device: torch.device) -> frozenset[Capability]:
+        return MujocoBackend.capabilities if device.type == "cpu" else frozenset()
 
     def __init__(self, scene: Scene, options: BackendOptions):
         if options.device.type != "cpu":
@@ -43,7 +49,8 @@ class MujocoBackend:
         compiled = compile_scene(scene, options.physics_dt)
         self.model = compiled.model
         self.body_names = compiled.body_names
-        self._worlds = Worlds(compiled.model, options.num_envs)
+        prop_bodies = [addresses.body for addresses in compiled.props.values()]
+        self._worlds = Worlds(compiled.model, options.num_envs, compiled.cups, prop_bodies)
         self._clock = Clock()
         self._contacts_logged = False
         self._attach(scene, compiled, options.physics_dt * options.physics_steps_per_action)
@@ -71,13 +78,16 @@ class MujocoBackend:
     def close(self) -> None:
         self._worlds.close()
 
-    def _attach(self, scene: Scene, compiled, control_dt: float) -> None:
+    def _attach(self, scene: Scene, compiled: CompiledScene, control_dt: float) -> None:
         prop_bodies = {name: addresses.body for name, addresses in compiled.props.items()}
         for name, robot in scene.robots.items():
             addresses = compiled.robots[name]
             robot.attach(MujocoArticulation(self._worlds, addresses, prop_bodies, robot, self._clock), control_dt)
         for place, (name, prop) in enumerate(scene.props.items()):
             prop.attach(MujocoBodies(self._worlds, compiled.props[name], place))
+        tools = [tool for robot in scene.robots.values() for tool in robot.surface_tools]
+        for place, tool in enumerate(tools):
+            tool.attach(MujocoBonds(self._worlds.bonds, place, self._worlds.data, prop_bodies))
         if scene.cameras:
             from simulo.backends.mujoco.depth import RayCaster  # here, so that only cameras start Warp
 

@@ -62,7 +62,7 @@ class MujocoBodies:
 
     def _place(self, env: int, pose: np.ndarray) -> None:
         worlds, data, at = self._worlds, self._worlds.data[env], self._map
-        worlds.stale.add(env)
+        worlds.moved(env, (at.body,))
         if at.mocap >= 0:
             data.mocap_pos[at.mocap] = pose[:3]
             data.mocap_quat[at.mocap] = pose[3:]

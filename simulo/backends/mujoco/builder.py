@@ -11,52 +11,31 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from simulo.backends.mujoco.bonds import CupMap, declare_weld, find_cup
 from simulo.backends.mujoco.drives import Column, Drives, drives_of
-from simulo.description.sources import resolve_model
+from simulo.description.sources import resolve_files
 from simulo.errors import BackendError
+from simulo.mjspec import merge_options, read_spec
+from simulo.handles import SurfaceTool
 from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Sphere
 from simulo.robot import Robot
 from simulo.scene import Scene
-
-# What a model file may ask of the engine as a whole. Attaching one model to another drops all of it.
-_GLOBAL_OPTIONS = (
-    "cone",
-    "impratio",
-    "integrator",
-    "solver",
-    "jacobian",
-    "iterations",
-    "tolerance",
-    "ls_iterations",
-    "ls_tolerance",
-    "noslip_iterations",
-    "noslip_tolerance",
-    "ccd_iterations",
-    "ccd_tolerance",
-    "o_margin",
-    "o_solref",
-    "o_solimp",
-    "o_friction",
-    "density",
-    "viscosity",
-    "wind",
-    "magnetic",
-    "disableflags",
-    "enableflags",
-)
-
 
 @dataclass(frozen=True)
 class RobotMap:
     """Addresses of one robot in the model. Joint arrays are in `Robot.joint_names` order.
 
-    link_bodies: body id per link. qpos, dof: address per joint. drives: of the actuated joints.
+    link_bodies: body id per link. qpos, dof: address per joint. drives: of the actuated joints. held_qpos, held_dof,
+    held: of the joints that the description holds, addresses and values.
     """
 
     link_bodies: NDArray[np.int64]
     qpos: NDArray[np.int64]
     dof: NDArray[np.int64]
     drives: Drives
+    held_qpos: NDArray[np.int64]
+    held_dof: NDArray[np.int64]
+    held: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -71,12 +50,14 @@ class PropMap:
 
 @dataclass(frozen=True)
 class CompiledScene:
-    """body_names: per body id, as contacts report it: a link's name, a prop's name, or "world"."""
+    """body_names: per body id, as contacts report it: a link's name, a prop's name, or "world". cups: of the surface
+    grippers, robot by robot."""
 
     model: mujoco.MjModel
     robots: dict[str, RobotMap]
     props: dict[str, PropMap]
     body_names: tuple[str, ...]
+    cups: tuple[CupMap, ...]
 
 
 def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
@@ -84,19 +65,34 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
     spec = mujoco.MjSpec()
     with _engine_warnings():
         files = {name: _read_model(robot) for name, robot in scene.robots.items()}
-        _carry_options(spec, files, physics_dt)
+        spec.option.timestep = physics_dt
+        merge_options(spec, files)
         for name, robot in scene.robots.items():
             _add_robot(spec, robot, files[name])
         try:
             for prop in scene.props.values():
                 _add_prop(spec, prop)
+            for weld, robot, tool in _surface_tools(scene):
+                declare_weld(spec, weld, spec.body(model_prefix(robot) + tool.cup().link))
             model = spec.compile()
         except ValueError as error:
             raise BackendError(f"MuJoCo cannot compile the scene: {error}") from error
     _group_by_visibility(model, scene)
     robots = {name: _robot_map(model, robot) for name, robot in scene.robots.items()}
     props = {name: _prop_map(model, prop) for name, prop in scene.props.items()}
-    return CompiledScene(model, robots, props, _body_names(model, robots, props, scene))
+    cups = tuple(
+        find_cup(model, weld, model_prefix(robot) + tool.cup().link, tool) for weld, robot, tool in _surface_tools(scene)
+    )
+    return CompiledScene(model, robots, props, _body_names(model, robots, props, scene), cups)
+
+
+def _surface_tools(scene: Scene) -> list[tuple[str, Robot, SurfaceTool]]:
+    """Every surface gripper under a name of its own, with its robot."""
+    return [
+        (f"{model_prefix(robot)}bond{place}", robot, tool)
+        for robot in scene.robots.values()
+        for place, tool in enumerate(robot.surface_tools)
+    ]
 
 
 def model_prefix(robot: Robot) -> str:
@@ -105,33 +101,12 @@ def model_prefix(robot: Robot) -> str:
 
 
 def _read_model(robot: Robot) -> mujoco.MjSpec:
-    path = resolve_model(robot.description.source)
-    if robot.description.source.format != "mjcf":
-        file_format = robot.description.source.format
-        raise BackendError(f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {path} is {file_format}")
-    return mujoco.MjSpec.from_file(str(path))
-
-
-def _carry_options(spec: mujoco.MjSpec, files: dict[str, mujoco.MjSpec], physics_dt: float) -> None:
-    """Give the scene what the robots' files ask of the engine; two that ask for different things cannot share one.
-
-    What a file leaves at the engine's default it does not ask for. The files are then made to agree with the scene.
-    """
-    spec.option.timestep = physics_dt
-    standard = mujoco.MjSpec().option
-    asked: dict[str, str] = {}
-    for robot, child in files.items():
-        for option in (o for o in _GLOBAL_OPTIONS if hasattr(standard, o)):
-            value = getattr(child.option, option)
-            if np.array_equal(value, getattr(standard, option)):
-                continue
-            if option in asked and not np.array_equal(getattr(spec.option, option), value):
-                raise BackendError(f"robots {asked[option]!r} and {robot!r} ask for different engine {option!r}")
-            setattr(spec.option, option, value)
-            asked[option] = robot
-    for child in files.values():
-        for option in ("timestep", "gravity", *(o for o in _GLOBAL_OPTIONS if hasattr(standard, o))):
-            setattr(child.option, option, getattr(spec.option, option))
+    source = robot.description.source
+    if source.format != "mjcf":
+        raise BackendError(
+            f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {source.path} is {source.format}"
+        )
+    return read_spec(resolve_files(source))
 
 
 def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
@@ -193,6 +168,7 @@ def _robot_map(model: mujoco.MjModel, robot: Robot) -> RobotMap:
     prefix, description = model_prefix(robot), robot.description
     sim_joints = [joint.sim_name for joint in (*description.joints, *description.mimic_joints)]
     joints = np.array([_find(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + name, "joint") for name in sim_joints])
+    held = [_find(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + name, "joint") for name in description.held_joints]
     ids = dict(zip(robot.joint_names, joints.tolist(), strict=True))
     columns = [
         Column(
@@ -208,6 +184,9 @@ def _robot_map(model: mujoco.MjModel, robot: Robot) -> RobotMap:
         qpos=model.jnt_qposadr[joints].astype(np.int64),
         dof=model.jnt_dofadr[joints].astype(np.int64),
         drives=drives_of(model, columns),
+        held_qpos=model.jnt_qposadr[held].astype(np.int64),
+        held_dof=model.jnt_dofadr[held].astype(np.int64),
+        held=np.array(list(description.held_joints.values()), dtype=np.float64),
     )
 
 
