@@ -12,6 +12,7 @@ from torch import Tensor
 
 from simulo.actuators.commands import Command, CommandRule, decode_each, decode_one
 from simulo.actuators.states import GripperState
+from simulo.robot import Robot
 
 
 class Gripper(ABC):
@@ -37,17 +38,8 @@ class Gripper(ABC):
 
     @property
     @abstractmethod
-    def num_envs(self) -> int:
-        """1 until the robot is attached."""
-
-    @property
-    @abstractmethod
-    def _is_attached(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def _refuses_bad_commands(self) -> bool:
-        """Whether a command that is not finite raises, or else stops its environment at a gate."""
+    def _attached_robot(self) -> Robot | None:
+        """The robot it works on, once a simulator has built it."""
 
     @abstractmethod
     def _apply(self, intent: Tensor) -> None:
@@ -60,6 +52,12 @@ class Gripper(ABC):
     @abstractmethod
     def update(self, dt: float) -> None:
         """Take one sample, dt [s] after the last one. Calls at one physics time count once."""
+
+    @property
+    def num_envs(self) -> int:
+        """1 until the robot is attached."""
+        robot = self._attached_robot
+        return 1 if robot is None else robot.num_envs
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -78,12 +76,14 @@ class Gripper(ABC):
         Raises ValueError for another count or shape and for values that are not finite, naming environments, TypeError
         for a bool or a GripperState; nothing is changed then.
         """
-        note = "" if self._is_attached else " (the robot is not attached yet, which counts as one)"
+        note = " (the robot is not attached yet, which counts as one)" if self._attached_robot is None else ""
         self._apply(decode_each(commands, self.num_envs, note, self._rule))
 
     @property
     def _rule(self) -> CommandRule:
-        return CommandRule(self.open_threshold, self.close_threshold, self._refuses_bad_commands)
+        robot = self._attached_robot
+        refuses = robot is None or robot.refuses_bad_commands
+        return CommandRule(self.open_threshold, self.close_threshold, refuses)
 
     # --- state -------------------------------------------------------------------------------------------------------
 
@@ -100,11 +100,11 @@ class Gripper(ABC):
         return [GripperState(value) for value in self.state.tolist()]
 
     def is_open(self, instance: int = 0) -> bool:
-        """Whether one environment is not under a close command."""
+        """Whether one environment is not under a close command, be the gripper still on its way or not."""
         return self._state_of(instance) is GripperState.OPEN
 
     def is_closed(self, instance: int = 0) -> bool:
-        """Whether one environment is CLOSED."""
+        """Whether one environment is CLOSED: what that says, the class does."""
         return self._state_of(instance) is GripperState.CLOSED
 
     def _state_of(self, instance: int) -> GripperState:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from simulo.actuators.commands import NOT_FINITE, Command, CommandRule, decode_each, decode_one
+from simulo.actuators.commands import NOT_FINITE
 from simulo.actuators.fingers import (
     Fingers,
     Hand,
@@ -19,7 +18,8 @@ from simulo.actuators.fingers import (
     find_hand,
     finger_positions,
 )
-from simulo.actuators.states import GripperLatch, GripperState, settled
+from simulo.actuators.gripper import Gripper
+from simulo.actuators.states import GripperLatch, settled
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.props import Prop
 from simulo.robot import Robot
@@ -29,7 +29,7 @@ _HOLDING_FORCE = 0.1  # N, on each side
 _OPPOSING = -0.5  # cosine between the sides' mean normals
 
 
-class ParallelGripperActuator:
+class ParallelGripperActuator(Gripper):
     """Drives a robot's finger joints to `open_width` or `closed_width`, and tells OPEN, CLOSING and CLOSED apart.
 
     A command below open_threshold opens, above close_threshold closes, and any other leaves the targets alone. CLOSED
@@ -61,51 +61,24 @@ class ParallelGripperActuator:
     ):
         if not isinstance(finger_joints, str) or not finger_joints:
             raise ValueError(f"finger_joints must be a joint name or a regex, got {finger_joints!r}")
-        _check_numbers(open_threshold, close_threshold, position_tolerance, velocity_tolerance, settle_updates)
+        super().__init__(open_threshold, close_threshold, path, enabled)
+        _check_numbers(position_tolerance, velocity_tolerance, settle_updates)
         _check_widths(open_width, closed_width, position_tolerance)
         self.robot = robot
         self.finger_joints = finger_joints
         self.open_width = open_width
         self.closed_width = closed_width
-        self.open_threshold = open_threshold
-        self.close_threshold = close_threshold
         self.position_tolerance = position_tolerance
         self.velocity_tolerance = velocity_tolerance
-        self.path = path
-        self.enabled = enabled
         self.settle_updates = settle_updates
         self._latch = GripperLatch(1, torch.device("cpu"))
         self._connected = False
-        self._updated = False
         self._sampled_tick = -1
         self._resolved: dict[str, Fingers] = {}
         self._hands: dict[Fingers, Hand] = {}
         self._worked_out: dict[str, tuple[tuple, Tensor]] = {}
 
-    @property
-    def num_envs(self) -> int:
-        """1 until the robot is attached."""
-        return self.robot.num_envs if self.robot.is_attached else 1
-
     # --- commands ----------------------------------------------------------------------------------------------------
-
-    def set_command(self, command: Command | Tensor) -> None:
-        """One command for every environment: a GripperCommand, a number, or a tensor of one value.
-
-        Raises ValueError for more values than one or one that is not finite, TypeError for a bool or a GripperState.
-        In an environment that does not validate actions, NaN becomes targets that are not finite instead.
-        """
-        intent = decode_one(command, self.num_envs, self._rule)
-        self._apply(torch.full((self.num_envs,), intent, dtype=torch.int8))
-
-    def set_commands(self, commands: Sequence[Command] | Tensor | NDArray) -> None:
-        """One command per environment: a list of GripperCommand and numbers, or a tensor of shape (num_envs,).
-
-        Raises ValueError for another count or shape and for values that are not finite, naming environments, TypeError
-        for a bool or a GripperState; nothing is changed then.
-        """
-        note = "" if self.robot.is_attached else " (the robot is not attached yet, which counts as one)"
-        self._apply(decode_each(commands, self.num_envs, note, self._rule))
 
     def reset(self, env_ids: EnvIds | None = None) -> None:
         """Forget the commands of these environments and drive their fingers open. None means all, empty means none."""
@@ -137,27 +110,6 @@ class ParallelGripperActuator:
         self._updated = True
 
     @property
-    def state(self) -> Tensor:
-        """`GripperState` values, int8, shape (num_envs,), on the robot's device; OPEN before the first update."""
-        self._connect()
-        states = self._latch.states()
-        return states if self._updated else torch.full_like(states, GripperState.OPEN)
-
-    def get_state(self) -> list[GripperState]:
-        """One state per environment; a single OPEN before the first update, when no finger has been read."""
-        if not self._updated:
-            return [GripperState.OPEN]
-        return [GripperState(value) for value in self.state.tolist()]
-
-    def is_open(self, instance: int = 0) -> bool:
-        """Whether one environment is not under a close command, be the fingers still travelling or not."""
-        return self._state_of(instance) is GripperState.OPEN
-
-    def is_closed(self, instance: int = 0) -> bool:
-        """Whether the fingers of one environment have stopped away from open, on an object or on nothing."""
-        return self._state_of(instance) is GripperState.CLOSED
-
-    @property
     def aperture(self) -> Tensor:
         """Distance between the two pad points [m], shape (num_envs,)."""
         first, second = (self._point(pad.link, pad.position) for pad in self._hand.gripper.pad_points)
@@ -186,8 +138,12 @@ class ParallelGripperActuator:
     # --- private -----------------------------------------------------------------------------------------------------
 
     @property
-    def _rule(self) -> CommandRule:
-        return CommandRule(self.open_threshold, self.close_threshold, self.robot.refuses_bad_commands)
+    def _attached_robot(self) -> Robot | None:
+        return self.robot if self.robot.is_attached else None
+
+    def _states(self) -> Tensor:
+        self._connect()
+        return self._latch.states()
 
     def _apply(self, intent: Tensor) -> None:
         if not self.enabled or not self._connect():
@@ -243,11 +199,6 @@ class ParallelGripperActuator:
             self._hands = {fingers: find_hand(self.robot, fingers)}
         return self._hands[fingers]
 
-    def _state_of(self, instance: int) -> GripperState:
-        if not 0 <= instance < self.num_envs:
-            raise IndexError(f"environment {instance} is outside [0, {self.num_envs})")
-        return GripperState(int(self.state[instance]))
-
     def _point(self, link: str, position: Sequence[float]) -> Tensor:
         """A point of a link [m] in the environment's frame, shape (num_envs, 3)."""
         poses = self.robot.state.link_poses[:, self.robot.link_names.index(link)]
@@ -255,15 +206,7 @@ class ParallelGripperActuator:
         return poses[:, :3] + rotate(poses[:, 3:], offset)
 
 
-def _check_numbers(
-    open_threshold: float,
-    close_threshold: float,
-    position_tolerance: float,
-    velocity_tolerance: float,
-    settle_updates: int,
-) -> None:
-    if not (math.isfinite(open_threshold) and math.isfinite(close_threshold) and open_threshold < close_threshold):
-        raise ValueError(f"open_threshold must be below close_threshold, got {open_threshold} and {close_threshold}")
+def _check_numbers(position_tolerance: float, velocity_tolerance: float, settle_updates: int) -> None:
     for name, value in (("position_tolerance", position_tolerance), ("velocity_tolerance", velocity_tolerance)):
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a finite number >= 0, got {value}")

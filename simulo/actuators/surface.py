@@ -114,11 +114,6 @@ class SurfaceGripperActuator(Gripper):
         origin = self.tool_pose.apply(self.clearance_offset * self._axis)
         return Cup(self._mount[1], tuple(origin.tolist()), tuple(axis.tolist()))
 
-    @property
-    def num_envs(self) -> int:
-        """1 until the robot is attached."""
-        return 1 if self._bonds is None else self.robot.num_envs
-
     # --- commands ----------------------------------------------------------------------------------------------------
 
     def reset(self, env_ids: EnvIds | None = None) -> None:
@@ -172,12 +167,8 @@ class SurfaceGripperActuator(Gripper):
     # --- private -----------------------------------------------------------------------------------------------------
 
     @property
-    def _is_attached(self) -> bool:
-        return self._bonds is not None
-
-    @property
-    def _refuses_bad_commands(self) -> bool:
-        return self._bonds is None or self.robot.refuses_bad_commands
+    def _attached_robot(self) -> Robot | None:
+        return None if self._bonds is None else self.robot
 
     def _apply(self, intent: Tensor) -> None:
         if not self.enabled or self._bonds is None:
