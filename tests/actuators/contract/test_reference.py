@@ -1,10 +1,13 @@
 """The published contract of the parallel gripper, sentence by sentence: what each says, and the test that holds it.
 
 Sentences are retold in our own words, in the order of the document. The tests here use a simulator whose readings the
-test dictates; those about physics are in test_reference_physics.py, others stand in the files that they belong to.
+test dictates; those about physics are in test_reference_physics.py, those about both grippers in test_shared.py, and
+others stand in the files that they belong to.
 
 Opening
 - it sends position targets to finger joints: test_its_commands_are_what_one_would_write_by_hand
+- both actuators take the same commands and tell the same states: test_both_grippers_have_one_interface
+- a task is written once for either, but for the line that makes it: test_one_script_serves_both_grippers
 - it spares the task the widths: test_its_commands_are_what_one_would_write_by_hand
 
 Command interface
@@ -47,7 +50,7 @@ Backend mapping
   test_its_commands_are_what_one_would_write_by_hand
 
 Consequences
-- it is added to no scene, which says so: test_it_is_refused_by_a_scene
+- it is added to no scene and no robot, and both say so: test_it_is_refused_by_a_scene_and_by_a_robot
 - it is made in on_start, or lies idle until then: test_before_attach_commands_are_dropped_and_the_state_is_one_open
 - commands wait for the flush before physics: test_commands_wait_for_the_flush
 - nothing else should drive the fingers: test_another_writer_has_the_last_word_until_the_next_command
@@ -132,7 +135,7 @@ class Hand:
 
 
 def test_the_list_above_names_tests_that_exist() -> None:
-    listed = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", __doc__)) - {"test_reference_physics"}
+    listed = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", __doc__)) - {"test_reference_physics", "test_shared"}
     folder = Path(__file__).parents[1]
     written = {
         name for file in folder.rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
@@ -325,11 +328,13 @@ def test_arguments_are_attributes():
     assert {name: getattr(made, name) for name in given} == given
 
 
-def test_it_is_refused_by_a_scene():
+def test_it_is_refused_by_a_scene_and_by_a_robot():
     robot = Robot(two_finger_description(coupled=False))
     gripper = ParallelGripperActuator(robot, "finger.")
     with pytest.raises(TypeError, match="on_start"):
         simulo.Scene().add(gripper, at="/World/Gripper")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="on_start"):
+        robot.add_actuator(gripper, attach_to="hand")  # type: ignore[arg-type]
 
 
 def test_another_writer_has_the_last_word_until_the_next_command():
