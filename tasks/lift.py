@@ -61,6 +61,11 @@ STATIONS = {
             "openarm_left_joint4": 2.0,
         },
     ),
+    "franka_panda": Station(
+        (0.50, 0.0), 0.0, np.pi / 2, {"joint2": 0.2, "joint4": -2.2, "joint6": 2.4, "joint7": np.pi / 4}
+    ),
+    # straight down, this arm reaches little above its own foot
+    "so101": Station((0.22, 0.0), -0.12, np.pi, {"shoulder_lift": 0.6, "elbow_flex": 0.6, "wrist_flex": 0.4}),
 }
 
 
@@ -90,7 +95,7 @@ class LiftTask(simulo.Task):
         board = simulo.Pose((x, y, top - BOARD / 2))
         table = simulo.Prop.box((0.24, 0.24, BOARD), fixed=True, pose=board, rgba=(0.72, 0.62, 0.48, 1.0))
         scene.add(table, at="/World/Table")
-        self.cube = simulo.Prop.box((CUBE, CUBE, CUBE), mass=0.1, pose=simulo.Pose((x, y, top + CUBE / 2)))
+        self.cube = simulo.Prop.box((CUBE, CUBE, CUBE), mass=0.04, pose=simulo.Pose((x, y, top + CUBE / 2)))
         scene.add(self.cube, at="/World/Cube")
 
     def on_start(self, env: simulo.LearningEnv) -> None:

@@ -9,11 +9,15 @@ import torch
 
 import simulo
 from simulo.evaluation.task_file import load_task_class
+from simulo.grippers import preset
 from simulo.paths import data_path
+from tests.sdk.models import needs_model
 
 TASKS = [
     ("pick_place", {}),
     ("lift", {"gripper": "openarm"}),
+    ("lift", {"gripper": "franka_hand"}),
+    ("lift", {"gripper": "so101"}),
 ]
 ENVS = 3
 
@@ -25,6 +29,8 @@ def name_of(case) -> str:
 @pytest.fixture(scope="module", params=TASKS, ids=name_of)
 def env(request):
     name, options = request.param
+    if "gripper" in options:
+        needs_model(preset(options["gripper"]).robot)
     environment = simulo.LearningEnv(load_task_class(f"tasks/{name}.py")(**options), num_envs=ENVS)
     environment.reset(seed=0)
     environment.options = request.param  # type: ignore[attr-defined]
