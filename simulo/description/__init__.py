@@ -5,6 +5,7 @@ from simulo.description.load import load_description
 from simulo.description.registry import list_robots
 from simulo.description.schema import (
     DOP_DIRECTIONS,
+    Attachment,
     ConvexPiece,
     DisabledPair,
     FixedAttachment,
@@ -19,6 +20,7 @@ from simulo.description.schema import (
 
 __all__ = [
     "DOP_DIRECTIONS",
+    "Attachment",
     "ConvexPiece",
     "DisabledPair",
     "FixedAttachment",

@@ -47,6 +47,13 @@ class SourceEntry(_Part):
     path: str
     licence: str
     format: Literal["mjcf", "urdf"]
+    attached: Annotated[list[AttachmentEntry], Field(min_length=1)] | None = None
+
+
+class AttachmentEntry(_Part):
+    site: str
+    prefix: str
+    source: SourceEntry
 
 
 class JointEntry(_Part):
@@ -86,13 +93,17 @@ class DisabledPairEntry(_Part):
 
 
 class RobotFile(_Part):
-    """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: pieces a link is cut into."""
+    """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: pieces a link is cut into.
+
+    held_joints: joints of the model that nothing moves and a stop or a spring keeps at a value [rad or m]: rigid.
+    """
 
     name: str
     source: SourceEntry
     root_link: str
     joints: list[JointEntry]
     mimic_joints: list[MimicEntry] = []
+    held_joints: dict[str, Number] = {}
     grippers: list[GripperEntry] = []
     rest_pose: dict[str, Number] = {}
     tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
@@ -153,7 +164,8 @@ class GeometryEntry(_Part):
 
 class CollisionFile(_Part):
     """collision.json, as `simulo lower` writes it. bare_links: those whose model gives them no shape; absent when
-    there are none. Any other link must have its geometry, or the file has lost some."""
+    there are none. Any other link must have its geometry, or the file has lost some. linkage_stray [m]: per gripper,
+    how far its linkage is from the declared relations at most."""
 
     format: Literal[1]
     robot: str
@@ -167,6 +179,7 @@ class CollisionFile(_Part):
     bare_links: list[str] | None = None
     geometry: dict[str, GeometryEntry]
     swept: dict[str, GeometryEntry]
+    linkage_stray: dict[str, Number] | None = None
 
 
 _FileT = TypeVar("_FileT", bound=_Part)

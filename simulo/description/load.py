@@ -16,6 +16,7 @@ from simulo.description.files import (
     PieceEntry,
     PoseEntry,
     RobotFile,
+    SourceEntry,
     finite_or,
     parse_collision_file,
     parse_robot_file,
@@ -23,6 +24,7 @@ from simulo.description.files import (
 from simulo.description.mimics import MimicRelation, flatten_mimics
 from simulo.description.registry import COLLISION_FILE, ROBOT_FILE, robot_folder
 from simulo.description.schema import (
+    Attachment,
     ConvexPiece,
     DisabledPair,
     FixedAttachment,
@@ -125,7 +127,7 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
     generated = [DisabledPair(*entry.links, entry.reason) for entry in collision.exempt_pairs]
     return RobotDescription(
         name=robot.name,
-        source=Source(**robot.source.model_dump()),
+        source=to_source(robot.source),
         root_link=robot.root_link,
         links=tuple(collision.links),
         joints=_joints(robot, collision),
@@ -141,7 +143,13 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
         swept={name: _geometry(_swept_link(robot, name), entry) for name, entry in collision.swept.items()},
         digest=digest,
         swept_disabled_pairs=tuple(DisabledPair(*entry.links, entry.reason) for entry in robot.swept_disabled_pairs),
+        held_joints=dict(robot.held_joints),
     )
+
+
+def to_source(entry: SourceEntry) -> Source:
+    attached = tuple(Attachment(part.site, part.prefix, to_source(part.source)) for part in entry.attached or ())
+    return Source(entry.package, entry.version, entry.path, entry.licence, entry.format, attached)
 
 
 def to_pose(entry: PoseEntry) -> Pose:

@@ -7,7 +7,7 @@ metres, angles radians; every pose maps the named child frame into the named par
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -21,13 +21,26 @@ JointRole = Literal["arm", "gripper", "base"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the robot's model comes from. One pinned source per robot: revisions differ in limits and meshes."""
+    """Where the robot's model comes from. One pinned source per robot: revisions differ in limits and meshes.
+
+    attached: other model files on sites of this one, as a hand on an arm.
+    """
 
     package: str
     version: str
     path: str
     licence: str
     format: Literal["mjcf", "urdf"]
+    attached: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A model file on a site of the robot's first one. prefix: what its names get in front."""
+
+    site: str
+    prefix: str
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -165,7 +178,8 @@ class RobotDescription:
     rest_pose: shape (num_joints,), in `joints` order. touch_links: links a held payload may touch, beside the hand's
     own grasp contact links. swept: per gripper name, the old one-hull finger model in the leader's frame;
     swept_disabled_pairs: the rows that only this model needs, since its hull reaches where no finger does.
-    digest: SHA-256 of robot.yaml and collision.json.
+    held_joints: joints of the model that stay at a value [rad or m], rigid here. digest: SHA-256 of robot.yaml and
+    collision.json.
     """
 
     name: str
@@ -183,6 +197,7 @@ class RobotDescription:
     swept: Mapping[str, LinkGeometry]
     digest: str
     swept_disabled_pairs: tuple[DisabledPair, ...] = ()
+    held_joints: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def joint_names(self) -> tuple[str, ...]:

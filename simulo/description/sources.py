@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +35,29 @@ def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
         f"model file {source.path!r} ({source.package} {source.version}) was not found. Tried:\n{places}\n"
         f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to its root."
     )
+
+
+@dataclass(frozen=True)
+class AttachedFile:
+    """A model file that is found, on a site of another."""
+
+    path: Path
+    site: str
+    prefix: str
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """Every file of a robot's model, found."""
+
+    path: Path
+    attached: tuple[AttachedFile, ...] = ()
+
+
+def resolve_files(source: Source) -> ModelFiles:
+    """The model file that `source` names, and those attached to it, each as `resolve_model` finds it."""
+    attached = tuple(AttachedFile(resolve_model(part.source), part.site, part.prefix) for part in source.attached)
+    return ModelFiles(resolve_model(source), attached)
 
 
 _Attempt = Callable[[], tuple[Path | None, str]]

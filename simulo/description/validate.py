@@ -114,14 +114,16 @@ def _check_grippers(description: RobotDescription, where: str) -> None:
 
 
 def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> None:
-    """A jaw rides on the gripper's joint itself, a follower on a mimic of it, and both on the hand."""
-    movers = {edge.child: edge for edge in (*description.joints, *description.mimic_joints)}
+    """A jaw is moved by the gripper's joint, a follower by a mimic of it; either may ride rigidly on such a link."""
+    movers = _movers(description)
     for link in gripper.jaw_links:
         edge = movers.get(link)
         if not isinstance(edge, Joint) or edge.name != gripper.joint:
             raise DescriptionError(
                 f"{label}: jaw link {link!r} is not moved by {gripper.joint!r}; list the link that joint moves"
             )
+    if not any(edge.child == gripper.jaw_links[0] for edge in description.joints):
+        raise DescriptionError(f"{label}: list the link that {gripper.joint!r} itself moves first under jaw_links")
     for link in gripper.follower_links:
         edge = movers.get(link)
         if not isinstance(edge, MimicJoint) or edge.mimics != gripper.joint:
@@ -145,6 +147,19 @@ def _check_jaws(description: RobotDescription, gripper: Gripper, label: str) -> 
                     f"{label}: finger {finger!r} does not hang on hand_link {gripper.hand_link!r}; name the hand's link"
                 )
             link = parents[link]
+
+
+def _movers(description: RobotDescription) -> dict[str, Joint | MimicJoint]:
+    """The joint that moves each link last, by link; what is rigid on another link moves with it."""
+    edges = {edge.child: edge for edge in all_edges(description)}
+    movers: dict[str, Joint | MimicJoint] = {}
+    for link in description.links[1:]:
+        edge = edges[link]
+        if isinstance(edge, Joint | MimicJoint):
+            movers[link] = edge
+        elif edge.parent in movers:
+            movers[link] = movers[edge.parent]
+    return movers
 
 
 def _check_rest_pose(description: RobotDescription, where: str) -> None:

@@ -1,4 +1,7 @@
-"""robot.yaml against the model file: every moving joint is declared, every mimic relation is the file's own."""
+"""robot.yaml against the model file: every moving joint is declared, every mimic relation is the file's own.
+
+But for the joints of a linkage: the file has no relation for those, and `linkage` measures the declared one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ def refuse_disagreement(robot: RobotFile, model: RobotModel, where: str) -> None
     for joint in model.joints:
         _refuse_undeclared(joint, actuated, relations, model, where)
     for name, relation in relations.items():
-        _refuse_relation(relation, model.mimics[name], model.path, where)
+        if name in model.mimics:
+            _refuse_relation(relation, model.mimics[name], model.path, where)
 
 
 def _refuse_undeclared(
@@ -34,12 +38,12 @@ def _refuse_undeclared(
         raise LoweringError(
             f"{where}: joint {joint.name!r} follows {lowered.leader!r} in {model.path}; declare it under mimic_joints"
         )
-    if lowered is None and joint.name in relations:
+    if lowered is None and joint.name in relations and joint.name not in model.linkage:
         raise LoweringError(
             f"{where}: joint {joint.name!r} is under mimic_joints, but follows no joint in {model.path}; "
             "move it to joints, or use a model whose fingers are coupled"
         )
-    if lowered is None and joint.name not in actuated:
+    if lowered is None and joint.name not in actuated and joint.name not in relations:
         raise LoweringError(
             f"{where}: joint {joint.name!r} of {model.path} is neither under joints nor under mimic_joints; list it"
         )

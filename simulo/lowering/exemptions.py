@@ -14,8 +14,8 @@ from simulo.lowering.overlap import always_overlaps
 def exempt_pairs(description: RobotDescription) -> list[DisabledPair]:
     """Rows for every pair of links with geometry that need not be checked, in the order of `description.links`.
 
-    Rigid: no joint moves one against the other. Adjacent: one joint, mimic or not, joins them. Jaws: a follower and
-    its leader's child, which one coordinate relates and which are made to meet. Always overlapping: proven over the
+    Rigid: no joint moves one against the other. Adjacent: one joint, mimic or not, joins them. Jaws: the fingers
+    of one hand, which one coordinate relates and which are made to meet. Always overlapping: proven over the
     whole joint range on the hulls. Rows declared in robot.yaml are not repeated.
     """
     reasons = _structural_reasons(description)
@@ -36,6 +36,9 @@ def exempt_pairs(description: RobotDescription) -> list[DisabledPair]:
 def _structural_reasons(description: RobotDescription) -> dict[frozenset[str], str]:
     reasons: dict[frozenset[str], str] = {}
     leaders = {joint.name: joint.child for joint in description.joints}
+    for gripper in description.grippers:
+        for pair in combinations(gripper.grasp_contact_links, 2):
+            reasons[frozenset(pair)] = f"jaws: fingers of hand {gripper.name!r}, all moved by {gripper.joint}"
     for mimic in description.mimic_joints:
         reasons[frozenset((mimic.child, leaders[mimic.mimics]))] = f"jaws: {mimic.name} follows {mimic.mimics}"
     for edge in (*description.joints, *description.mimic_joints):

@@ -19,15 +19,16 @@ from simulo.description.files import (
     RobotFile,
     parse_robot_file,
 )
-from simulo.description.load import assemble, declared_relations, read_text
+from simulo.description.load import assemble, declared_relations, read_text, to_source
 from simulo.description.mimics import MimicRelation
 from simulo.description.registry import ROBOT_FILE, robot_folder
-from simulo.description.schema import LinkGeometry, RobotDescription, Source
-from simulo.description.sources import resolve_model
+from simulo.description.schema import LinkGeometry, RobotDescription
+from simulo.description.sources import ModelFiles, resolve_files
 from simulo.description.validate import validate
 from simulo.errors import LoweringError
 from simulo.lowering.agreement import refuse_disagreement
 from simulo.lowering.exemptions import exempt_pairs
+from simulo.lowering.linkage import hold_joints, linkage_stray
 from simulo.lowering.mjcf import read_mjcf
 from simulo.lowering.model import ModelJoint, RobotModel, link_mesh
 from simulo.lowering.pieces import fit_piece
@@ -63,8 +64,8 @@ def lower_robot(
     path = folder / ROBOT_FILE
     robot = parse_robot_file(read_text(path), path)
     progress("read the model", 0, 1)
-    model = read_model(robot, resolve_model(Source(**robot.source.model_dump())))
-    where = str(path)
+    files, where = resolve_files(to_source(robot.source)), str(path)
+    model = hold_joints(read_model(robot, files), robot.held_joints, where)
     refuse_disagreement(robot, model, where)
     meshes = {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
     pieces = {**robot.tight_links, **(tight_links or {})}
@@ -78,16 +79,18 @@ def lower_robot(
         progress(f"fit {link}", done + 1, len(meshes) + 2)
         geometry[link] = fit_link(link, mesh, pieces.get(link, 1))
     progress("sweep the fingers, prove the exemptions", len(meshes) + 1, len(meshes) + 2)
-    return _finished(robot, model, meshes, geometry, where)
+    return _finished(robot, model, meshes, geometry, where, files)
 
 
-def read_model(robot: RobotFile, path: Path) -> RobotModel:
+def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
     """The model file that robot.yaml names. A URDF's root must be robot.yaml's root_link."""
     if robot.source.format == "mjcf":
-        return read_mjcf(path, robot.root_link, [joint.name for joint in robot.joints])
-    model = read_urdf(path)
+        return read_mjcf(files, robot.root_link, [joint.name for joint in robot.joints])
+    model = read_urdf(files.path)
     if model.links[0] != robot.root_link:
-        raise LoweringError(f"{path}: the root link is {model.links[0]!r}, but {ROBOT_FILE} says {robot.root_link!r}")
+        raise LoweringError(
+            f"{files.path}: the root link is {model.links[0]!r}, but {ROBOT_FILE} says {robot.root_link!r}"
+        )
     return model
 
 
@@ -107,6 +110,7 @@ def _finished(
     meshes: Mapping[str, trimesh.Trimesh],
     geometry: Mapping[str, LinkGeometry],
     where: str,
+    files: ModelFiles,
 ) -> LoweredRobot:
     """The file in two passes: swept fingers and exemptions are made from the description that the first pass gives."""
     entries = {link: geometry_entry(value) for link, value in geometry.items()}
@@ -120,7 +124,7 @@ def _finished(
         mimic_joints=[_mimic_entry(model.joint(r.joint), r) for r in declared_relations(robot, where).values()],
         fixed_attachments=[
             EdgeEntry(parent=edge.parent, child=edge.child, origin=_pose_entry(edge.origin))
-            for edge in model.attachments
+            for edge in sorted(model.attachments, key=lambda edge: model.links.index(edge.child))
         ],
         exempt_pairs=[],
         bare_links=[link for link in model.links if link not in geometry] or None,
@@ -128,12 +132,13 @@ def _finished(
         swept={},
     )
     draft = assemble(robot, bare, "", where)
+    strays = linkage_stray(files, model, draft, meshes)
     swept = {}
     for gripper in draft.grippers:
         if gripper.follower_links:
-            piece = swept_piece(gripper, draft.joints, draft.mimic_joints, meshes)
+            piece = swept_piece(gripper, draft, meshes)
             swept[gripper.name] = geometry_entry(LinkGeometry(gripper.jaw_links[0], (piece,), piece))
-    with_swept = bare.model_copy(update={"swept": swept})
+    with_swept = bare.model_copy(update={"swept": swept, "linkage_stray": strays or None})
     draft = assemble(robot, with_swept, "", where)
     validate(draft, where)
     rows = [DisabledPairEntry(links=(r.link_a, r.link_b), reason=r.reason) for r in exempt_pairs(draft)]
@@ -184,9 +189,9 @@ def link_meshes(description: RobotDescription) -> dict[str, trimesh.Trimesh]:
 
     Read from the model file, which must be on this machine. Raises ModelSourceError or LoweringError.
     """
-    path = resolve_model(description.source)
+    files = resolve_files(description.source)
     if description.source.format == "mjcf":
-        model = read_mjcf(path, description.root_link, description.joint_names)
+        model = read_mjcf(files, description.root_link, description.joint_names)
     else:
-        model = read_urdf(path)
+        model = read_urdf(files.path)
     return {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}

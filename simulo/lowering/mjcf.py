@@ -21,9 +21,11 @@ from scipy.spatial import KDTree
 from simulo.description.kinematics import joint_motion
 from simulo.description.mimics import MimicRelation, flatten_mimics
 from simulo.description.schema import JointType
+from simulo.description.sources import ModelFiles
 from simulo.errors import LoweringError
 from simulo.lowering import meshes
 from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed
+from simulo.mjspec import read_spec
 from simulo.pose import Pose
 
 PLACEMENT_TOLERANCE = 1e-6
@@ -35,14 +37,15 @@ _TYPES: dict[int, JointType] = {
 }
 
 
-def read_mjcf(path: Path, root_link: str, columns: Collection[str] = ()) -> RobotModel:
+def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str] = ()) -> RobotModel:
     """Every body as a link; every geom in its body's frame. root_link: see `_root_body`.
 
     columns: the joints that are to take commands. Of two coupled joints that only a tendon drives it tells the leader.
     Raises LoweringError for what has no place in a robot description: free and ball joints, several joints on one
-    body, joints beside their body's origin, planes, height fields, couplings that are not linear.
+    body, planes, height fields, couplings that are not linear.
     """
-    model = _compiled(path)
+    files = ModelFiles(files) if isinstance(files, Path) else files
+    model, path = _compiled(files), files.path
     root = _root_body(model, root_link, path)
     names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(root + 1, model.nbody))]
     names = [""] * root + names
@@ -58,6 +61,7 @@ def read_mjcf(path: Path, root_link: str, columns: Collection[str] = ()) -> Robo
         attachments=tuple(attachments),
         mimics=_mimics(model, joints, columns, path),
         shapes={names[body]: _shapes(model, body, names[body], path) for body in range(root, model.nbody)},
+        linkage=_linkage(model),
     )
 
 
@@ -81,10 +85,11 @@ def _root_body(model: mujoco.MjModel, root_link: str, path: Path) -> int:
     return body
 
 
-def _compiled(path: Path) -> mujoco.MjModel:
+def _compiled(files: ModelFiles) -> mujoco.MjModel:
+    path = files.path
     with _warnings_in_python():
         try:
-            spec = mujoco.MjSpec.from_file(str(path))
+            spec = read_spec(files)
         except (ValueError, OSError) as error:
             raise LoweringError(f"{path} cannot be read as MJCF: {error}") from error
         wearers = _mesh_wearers(spec)  # before compiling: a spec that failed to compile answers nothing more
@@ -143,11 +148,6 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
     if kind is None:
         raise LoweringError(
             f"{path}: joint {joint!r} of body {name!r} is free or a ball; hinges and slides are lowered"
-        )
-    if kind == "revolute" and np.abs(model.jnt_pos[index]).max() > 0.0:
-        raise LoweringError(
-            f"{path}: joint {joint!r} turns about {model.jnt_pos[index]}, beside the origin of body {name!r}; "
-            "move the body's origin onto the joint"
         )
     limited = bool(model.jnt_limited[index])
     if kind == "prismatic" and not limited:
@@ -220,6 +220,25 @@ def _mimics(
             relations.append(MimicRelation(names[0], names[1], slope, offset))
     followers = {relation.joint for relation in relations}
     return flatten_mimics(relations, [joint.name for joint in joints if joint.name not in followers], str(path))
+
+
+def _linkage(model: mujoco.MjModel) -> frozenset[str]:
+    """Names of the joints on the way from one body of a connection to the other."""
+    names = set()
+    for index in np.flatnonzero((model.eq_type == mujoco.mjtEq.mjEQ_CONNECT) & model.eq_active0):
+        if model.eq_objtype[index] == mujoco.mjtObj.mjOBJ_BODY:
+            ways = [_way_up(model, int(body)) for body in (model.eq_obj1id[index], model.eq_obj2id[index])]
+            for body in set(ways[0]).symmetric_difference(ways[1]):
+                first = int(model.body_jntadr[body])
+                names |= {model.joint(j).name for j in range(first, first + int(model.body_jntnum[body]))}
+    return frozenset(names)
+
+
+def _way_up(model: mujoco.MjModel, body: int) -> list[int]:
+    way = [body]
+    while way[-1]:
+        way.append(int(model.body_parentid[way[-1]]))
+    return way
 
 
 def _shapes(model: mujoco.MjModel, body: int, link: str, path: Path) -> tuple[Shape, ...]:

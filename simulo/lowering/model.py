@@ -53,7 +53,10 @@ class ModelAttachment:
 
 @dataclass(frozen=True)
 class RobotModel:
-    """One model file. links: parents before children, the root first. mimics: by follower, leaders actuated."""
+    """One model file. links: parents before children, the root first. mimics: by follower, leaders actuated.
+
+    linkage: the joints in loops that connections close.
+    """
 
     path: Path
     format: Literal["mjcf", "urdf"]
@@ -62,6 +65,7 @@ class RobotModel:
     attachments: tuple[ModelAttachment, ...]
     mimics: Mapping[str, MimicRelation]
     shapes: Mapping[str, tuple[Shape, ...]]
+    linkage: frozenset[str] = frozenset()
 
     def joint(self, name: str) -> ModelJoint:
         for joint in self.joints:

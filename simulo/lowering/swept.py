@@ -6,74 +6,94 @@ from collections.abc import Mapping
 
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
 
-from simulo.description.kinematics import joint_motion
-from simulo.description.schema import ConvexPiece, Gripper, Joint, MimicJoint
+from simulo.description.kinematics import Edge, all_edges, reference_fk
+from simulo.description.schema import ConvexPiece, Gripper, Joint, MimicJoint, RobotDescription
 from simulo.errors import LoweringError
 from simulo.lowering.pieces import fit_piece
 
-SAMPLES = 9
+SAMPLES = (9, 17, 33, 65)
+"""Leader values over its limits: as few as keep the fingers' stand-out between them within MAX_STAND_OUT."""
+
 MAX_VERTICES = 320
 
 MAX_STAND_OUT = 1e-3
 """[m] A follower that may stand out of its samples' hull by more than this needs more samples."""
 
 
-def swept_piece(
-    gripper: Gripper,
-    joints: tuple[Joint, ...],
-    mimic_joints: tuple[MimicJoint, ...],
-    meshes: Mapping[str, trimesh.Trimesh],
-) -> ConvexPiece:
-    """One hull in the leader's frame of the leader and of its followers at 9 leader values over its limits.
+def swept_piece(gripper: Gripper, description: RobotDescription, meshes: Mapping[str, trimesh.Trimesh]) -> ConvexPiece:
+    """One hull in the leader's frame of the jaws and of the followers at 9 leader values over its limits, or more.
 
-    Grown by what the followers may stand out between samples, so that it holds them over the whole stroke, and
-    reduced outward to 320 vertices. Raises LoweringError when that growth would pass 1 mm.
+    Grown by what the fingers may stand out between samples, so that it holds them over the whole stroke, and reduced
+    outward to 320 vertices. Raises LoweringError when no number of samples keeps that growth within 1 mm.
     """
-    leader = next(joint for joint in joints if joint.name == gripper.joint)
-    points = [np.asarray(meshes[link].vertices) for link in gripper.jaw_links]
-    growth = 0.0
-    for mimic in mimic_joints:
-        if mimic.mimics != leader.name:
-            continue
-        if mimic.parent != leader.parent:
-            raise LoweringError(
-                f"gripper {gripper.name!r}: {mimic.child!r} and {leader.child!r} hang on different links; "
-                "the swept model needs one common parent"
-            )
-        vertices = np.asarray(meshes[mimic.child].vertices)
-        points.append(_swept_points(leader, mimic, vertices))
-        growth = max(growth, stand_out_bound(leader, mimic, float(np.linalg.norm(vertices, axis=1).max())))
-    if growth > MAX_STAND_OUT:
+    edges = {edge.child: edge for edge in all_edges(description)}
+    leader = next(joint for joint in description.joints if joint.name == gripper.joint)
+    fingers = [link for link in gripper.grasp_contact_links if link in meshes]
+    bound = max(
+        _curvature(leader, _chain(link, leader, edges), float(np.linalg.norm(meshes[link].vertices, axis=1).max()))
+        for link in fingers
+    )
+    for samples in SAMPLES:
+        step = (leader.upper - leader.lower) / (samples - 1)
+        growth = step**2 / 8.0 * bound
+        if growth <= MAX_STAND_OUT:
+            break
+    else:
         raise LoweringError(
-            f"gripper {gripper.name!r}: its fingers may stand {growth * 1e3:.2f} mm out of {SAMPLES} samples' hull; "
+            f"gripper {gripper.name!r}: its fingers may stand {growth * 1e3:.2f} mm out of {samples} samples' hull; "
             "the swept model allows 1 mm"
         )
+    q = np.tile(np.asarray(description.rest_pose), (samples, 1))
+    q[:, description.joint_names.index(leader.name)] = np.linspace(leader.lower, leader.upper, samples)
+    poses = reference_fk(description, q)
+    to_leader = np.linalg.inv(poses[leader.child])
+    points = []
+    for link in fingers:
+        relative = to_leader @ poses[link]
+        vertices = np.asarray(meshes[link].vertices)
+        moved = np.einsum("sij,vj->svi", relative[:, :3, :3], vertices) + relative[:, None, :3, 3]
+        points.append(vertices if link == leader.child else moved.reshape(-1, 3))
     return fit_piece(np.concatenate(points), f"swept geometry of gripper {gripper.name!r}", MAX_VERTICES, growth)
 
 
-def _swept_points(leader: Joint, mimic: MimicJoint, vertices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The follower's vertices in the leader's frame at every sample, shape (SAMPLES * V, 3)."""
-    values = np.linspace(leader.lower, leader.upper, SAMPLES)
-    followed = mimic.multiplier * values + mimic.offset
-    leader_poses = leader.origin.matrix @ joint_motion(leader.type, leader.axis, values)
-    follower_poses = mimic.origin.matrix @ joint_motion(mimic.type, mimic.axis, followed)
-    relative = np.linalg.inv(leader_poses) @ follower_poses
-    return (np.einsum("sij,vj->svi", relative[:, :3, :3], vertices) + relative[:, None, :3, 3]).reshape(-1, 3)
+def _chain(link: str, leader: Joint, edges: Mapping[str, Edge]) -> list[Edge]:
+    """The edges out to the link from the leader's child, or else from what the leader hangs on."""
+    chain: list[Edge] = []
+    while link not in (leader.child, leader.parent):
+        if link not in edges:
+            raise LoweringError(
+                f"finger {chain[0].child!r} does not hang on {leader.parent!r}, as {leader.child!r} does; the swept "
+                "model needs one common parent"
+            )
+        chain.append(edges[link])
+        link = edges[link].parent
+    return chain[::-1]
 
 
-def stand_out_bound(leader: Joint, mimic: MimicJoint, reach: float) -> float:
-    """How far [m] a point within `reach` [m] of the follower's origin may leave the hull of its sampled places.
+def _curvature(leader: Joint, chain: list[Edge], reach: float) -> float:
+    """Bound on |x''| [m per unit squared of the leader], x a point of the chain's last link in the leader's frame.
 
-    A curve stays within h^2 / 8 * max |x''| of the chord over a step h. With y the point in the leader's zero frame,
-    x(q) = R(-q) y(q) has |x''| <= |y| + 2 |y'| + |y''| when the leader turns, and |y''| when it slides.
+    A curve stays within h^2 / 8 * max |x''| of the chord over a step h. With y the point in the frame that the leader
+    hangs on, every joint out to it turns or slides at its rate: |y'| is at most the sum of rate * lever (of the rate
+    where it slides), |y''| the sum over pairs of both rates times the inner joint's lever. A leader that turns gives
+    |x''| <= |y - its origin| + 2 |y'| + |y''|, one that slides |y''|.
     """
-    step = (leader.upper - leader.lower) / (SAMPLES - 1)
-    rate = abs(mimic.multiplier)
-    slides = mimic.type == "prismatic"
-    travel = max(abs(mimic.multiplier * q + mimic.offset) for q in (leader.lower, leader.upper)) if slides else 0.0
-    apart = float(np.linalg.norm(np.subtract(mimic.origin.position, leader.origin.position)))
-    y, y_first, y_second = apart + reach + travel, rate if slides else rate * reach, 0.0 if slides else rate**2 * reach
-    curvature = y_second if leader.type == "prismatic" else y + 2.0 * y_first + y_second
-    return step**2 / 8.0 * curvature
+    if not chain or chain[0].parent == leader.child:
+        return 0.0  # rigid on the leader
+    lever, joints = reach, []
+    for edge in reversed(chain):
+        if isinstance(edge, MimicJoint):
+            slides = edge.type == "prismatic"
+            joints.append((abs(edge.multiplier), 1.0 if slides else lever, slides))
+            if slides:
+                lever += max(abs(edge.multiplier * q + edge.offset) for q in (leader.lower, leader.upper))
+        apart = np.subtract(edge.origin.position, leader.origin.position if edge is chain[0] else 0.0)
+        lever += float(np.linalg.norm(apart))
+    first = sum(rate * arm for rate, arm, _ in joints)
+    second = 0.0
+    for i, (rate, arm, slides) in enumerate(joints):  # from the link inwards, so the second of a pair is the outer one
+        for k, (other_rate, _, other_slides) in enumerate(joints[i:], start=i):
+            if not (slides and other_slides):
+                second += rate * other_rate * arm * (1.0 if k == i else 2.0)
+    return second if leader.type == "prismatic" else lever + 2.0 * first + second

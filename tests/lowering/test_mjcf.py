@@ -144,7 +144,6 @@ def body(inside: str) -> str:
         pytest.param(
             body("<joint name='j'/><joint name='k' axis='1 0 0'/><geom size='1'/>"), ("'hand'", "2 joints"), id="two"
         ),
-        pytest.param(body("<joint name='j' pos='0 0 1'/><geom size='1'/>"), ("'j'", "'hand'"), id="joint-beside"),
         pytest.param(body("<joint name='j' type='slide'/><geom size='1'/>"), ("'j'", "range"), id="endless-slide"),
         pytest.param(
             "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/></worldbody></mujoco>",

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from simulo.backends.mujoco.bonds import CupMap, declare_weld, find_cup
 from simulo.backends.mujoco.drives import Column, Drives, drives_of
 from simulo.description.sources import resolve_files
-from simulo.errors import BackendError
-from simulo.mjspec import merge_options, read_spec
+from simulo.errors import BackendError, ModelSourceError
 from simulo.handles import SurfaceTool
+from simulo.mjspec import merge_options, read_spec
 from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Sphere
 from simulo.robot import Robot
 from simulo.scene import Scene
+
 
 @dataclass(frozen=True)
 class RobotMap:
@@ -66,7 +67,10 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
     with _engine_warnings():
         files = {name: _read_model(robot) for name, robot in scene.robots.items()}
         spec.option.timestep = physics_dt
-        merge_options(spec, files)
+        try:
+            merge_options(spec, files)
+        except ModelSourceError as error:
+            raise BackendError(f"robots {error}; give each a scene of its own") from error
         for name, robot in scene.robots.items():
             _add_robot(spec, robot, files[name])
         try:
@@ -81,7 +85,8 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
     robots = {name: _robot_map(model, robot) for name, robot in scene.robots.items()}
     props = {name: _prop_map(model, prop) for name, prop in scene.props.items()}
     cups = tuple(
-        find_cup(model, weld, model_prefix(robot) + tool.cup().link, tool) for weld, robot, tool in _surface_tools(scene)
+        find_cup(model, weld, model_prefix(robot) + tool.cup().link, tool)
+        for weld, robot, tool in _surface_tools(scene)
     )
     return CompiledScene(model, robots, props, _body_names(model, robots, props, scene), cups)
 
@@ -103,9 +108,7 @@ def model_prefix(robot: Robot) -> str:
 def _read_model(robot: Robot) -> mujoco.MjSpec:
     source = robot.description.source
     if source.format != "mjcf":
-        raise BackendError(
-            f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {source.path} is {source.format}"
-        )
+        raise BackendError(f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {source.path} is {source.format}")
     return read_spec(resolve_files(source))
 
 
