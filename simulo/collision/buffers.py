@@ -29,8 +29,9 @@ from simulo.collision.kernels.verdict import Verdicts
 from simulo.collision.kernels.voxels import column_kernel
 from simulo.collision.model import CollisionModel
 
-# Rows of the verdict's int32 block; `distance` holds float32 bits.
-VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown")
+# Rows of the verdict's int32 block; some hold float32 bits.
+VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between")
+_FLOAT_ROWS = ("distance", "between")
 # Entries of the settings tensor.
 COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(8)
 
@@ -126,7 +127,7 @@ class QueryBuffers:
         out = Verdicts()
         for i, name in enumerate(VERDICT_ROWS):
             row = self.verdicts[i]
-            setattr(out, name, view(row.view(torch.float32) if name == "distance" else row))
+            setattr(out, name, view(row.view(torch.float32) if name in _FLOAT_ROWS else row))
         return out
 
 

@@ -11,9 +11,11 @@ import warp as wp
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
 from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
 from simulo.collision.kinds import Kind
-from simulo.collision.launches import CELL_SLOT, Launches
+from simulo.collision.launches import CELL_SLOT, MOTION_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
+from simulo.collision.motion import MotionBounds
+from simulo.collision.motion_buffers import MotionBuffers
 from simulo.collision.parties import PartyCodes
 from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.selection import Links, Selection, select
@@ -30,7 +32,8 @@ class CollisionChecker:
 
     All memory is planned at construction; `check` allocates its result and nothing else. Margins [m]: a pair is
     refused at a distance of the margin or less. device: "cpu", "cuda:0" or "auto". split_at: how many configurations
-    make the CPU work on two threads. Raises CollisionModelError, naming what does not fit.
+    make the CPU work on two threads. motion: to certify the ways between configurations too (see `kernels.motion`).
+    Raises CollisionModelError, naming what does not fit.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class CollisionChecker:
         self_margin: float = 0.0,
         world_margin: float = 0.005,
         split_at: int = 512,
+        motion: MotionBounds | None = None,
     ) -> None:
         if num_envs < 1 or horizon < 1 or max_payloads < 1 or max_primitives < 1:
             raise CollisionModelError("num_envs, horizon, max_payloads and max_primitives must be at least 1")
@@ -65,14 +69,17 @@ class CollisionChecker:
         self._selections: dict[Links, Selection] = {None: everything}
         self._settings: tuple[object, ...] = ()
         self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
+        self._motion = None if motion is None else MotionBuffers(model, motion, self.sizes, self.device)
         self._launches = Launches(
-            model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at
+            model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion
         )
         self._use(everything)
         self.set_margins(self_margin, world_margin)
         self_test(
             self._launches, self._query, self._world, model, self._library, everything, self._first_primitive_slot
         )
+        for stage in MOTION_STAGES if motion is not None else ():
+            self._launches.launch(stage)  # of no configuration: so that it is loaded
         self._launches.record()
         wp.synchronize_device(str(self.device))  # the uploads, before torch's own stream touches them
 
@@ -88,6 +95,7 @@ class CollisionChecker:
         links: Links = None,
         world: bool = True,
         distances: bool = False,
+        start: torch.Tensor | None = None,
     ) -> RawVerdict:
         """Check configurations; answers are one per entry of q.
 
@@ -97,12 +105,14 @@ class CollisionChecker:
         measured [rad or m], shape (num_envs, grippers), and measured_active, bool: where active, that hand's fingers
         are checked at the measured value too. map_status, int8 (num_envs,): `MapStatus`, fresh when left out.
         links: ask only of one link, of "gripper:<name>", or of the pair of two links. distances: search for the least
-        distance instead of stopping at a bound above the margin.
+        distance instead of stopping at a bound above the margin. start [rad or m], shape (num_envs, dof): where each
+        environment's first way begins; needed by, and only by, a checker of motion.
         """
         configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
         ids = self._entry_ids(entries, env_ids)
         self._put_env_inputs(base_pose, measured, measured_active, map_status)
+        self._put_start(start)
         selection = self._selection(links)
         self._use(selection)
         room = min(self.sizes.num_envs, self.sizes.num_configurations // rows)
@@ -291,6 +301,8 @@ class CollisionChecker:
             query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
             self._settings = settings
         query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
+        if self._motion is not None:
+            self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
         self._launches.run()
         return query.verdicts[:, :entries].clone()
 
@@ -321,6 +333,16 @@ class CollisionChecker:
         self._put("measured", measured, query.measured[:, :hands], (n, hands), torch.float32, 0.0)
         self._put("measured_active", measured_active, query.measured_active[:, :hands], (n, hands), torch.bool, 0)
         self._put("map_status", map_status, query.map_status, (n,), torch.int8, 0)
+
+    def _put_start(self, start: torch.Tensor | None) -> None:
+        if (start is None) != (self._motion is None):
+            raise CollisionModelError(
+                "start says where the way to the first row begins: it belongs to a checker that was constructed with "
+                "motion bounds; pass both or neither"
+            )
+        if start is not None and self._motion is not None:
+            refuse_unless("start", start, tuple(self._motion.start.shape), torch.float32, self.device)
+            self._motion.start.copy_(start)
 
     def _put(
         self,

@@ -25,15 +25,24 @@ from simulo.collision.buffers import (
     upload_tree,
 )
 from simulo.collision.kernels.fk import fk_kernel
+from simulo.collision.kernels.motion import motion_kernel, motion_verdict_kernel
+from simulo.collision.kernels.motion_filter import (
+    held_way_kernel,
+    pair_filter_kernel,
+    way_kernel,
+    world_filter_kernel,
+)
 from simulo.collision.kernels.payload_check import payload_kernel
 from simulo.collision.kernels.self_check import self_kernel, sphere_kernel
 from simulo.collision.kernels.verdict import verdict_kernel
 from simulo.collision.kernels.world_check import world_kernel
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
+from simulo.collision.motion_buffers import MotionBuffers, scene_of
 from simulo.collision.parties import PartyCodes
 
 CELL_SLOT = 0  # of the shape library
+MOTION_STAGES = ("way", "held way", "pair filter", "world filter", "motion", "motion verdict")
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,9 @@ class Launches:
         library: ShapeLibrary,
         device: torch.device,
         split_at: int,
+        motion: MotionBuffers | None,
     ) -> None:
+        self._motion = motion
         self._sizes, self._device, self._torch_device = sizes, str(device), device
         self._library, self._query_buffers = library, query
         self._tree = upload_tree(model, self._device)
@@ -111,6 +122,23 @@ class Launches:
                 per_entry=True,
             ),
         }  # fmt: skip
+        if self._motion is not None:
+            parts = (bodies, pieces, self._pairs, shapes, primitives, lattice, payloads, regions)
+            self._add_motion(self._motion, scene_of(parts, *self._codes), expected)
+
+    def _add_motion(self, motion: MotionBuffers, scene: Any, expected: Any) -> None:
+        """The stages that look at the way between rows, where the rows themselves are clear."""
+        middle, poses = motion.middle(self._query_buffers), motion.poses(self.poses)
+        levers, way, ways, query = motion.levers, motion.way, motion.ways, self._query
+        asked = (levers, query, middle, poses, way, expected, self._verdicts, ways)
+        self.stages |= {
+            "way": Stage(way_kernel, (self._tree, scene.bodies, scene.pairs, *asked)),
+            "held way": Stage(held_way_kernel, (scene, levers, query, way)),
+            "pair filter": Stage(pair_filter_kernel, (scene, levers, query, poses, way)),
+            "world filter": Stage(world_filter_kernel, (scene, levers, query, poses, way)),
+            "motion": Stage(motion_kernel, (self._tree, scene, levers, query, middle, poses, way, ways)),
+            "motion verdict": Stage(motion_verdict_kernel, (query, ways, self._verdicts), per_entry=True),
+        }
 
     def launch(self, name: str) -> None:
         """Launch one stage for all entries as Warp does it, in the order of torch's work."""
@@ -127,11 +155,12 @@ class Launches:
         """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
         entries = self._sizes.num_envs
         half = entries // 2
-        configurations = [name for name, stage in self.stages.items() if not stage.per_entry]
+        last = [name for name in ("verdict", *MOTION_STAGES) if name in self.stages]
+        configurations = [name for name in self.stages if name not in last]
         parts = [(0, half), (half, entries - half)] if self._split else [(0, entries)]
         self._parts = [self._record(configurations, *part) for part in parts]
         # Apart: an entry's rows may lie in both halves.
-        self._last = self._record(["verdict"], 0, entries)
+        self._last = self._record(last, 0, entries)
 
     def recorded_stages(self) -> dict[str, Callable[[], None]]:
         """Each stage of the check alone, replayed on what the stages before it left behind."""

@@ -13,7 +13,7 @@ from simulo.collision.kinds import Kind
 class RawVerdict:
     """One answer per checked environment, shape (K,) each; a snapshot that later checks do not touch.
 
-    block, shape (8, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
+    block, shape (9, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
     """
 
     block: torch.Tensor
@@ -62,3 +62,9 @@ class RawVerdict:
     def unknown_cells(self) -> torch.Tensor:
         """int32: cells never seen within reach of the robot's boxes, counted per body and row."""
         return self.block[7]
+
+    @property
+    def between(self) -> torch.Tensor:
+        """float32: of a refusal on the way to `row`, the share of that way at which it was found; 0 for one at `row`
+        itself, and where clear."""
+        return self.block[8].view(torch.float32)

@@ -28,6 +28,7 @@ class Verdicts:
     bound: wp.array(dtype=wp.int32)
     capped: wp.array(dtype=wp.int32)
     unknown: wp.array(dtype=wp.int32)
+    between: wp.array(dtype=wp.float32)
 
 
 @wp.func

@@ -1,0 +1,86 @@
+"""The motion check's memory and launches: what it adds to a checker, which goes without where it is not asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from simulo.collision.buffers import QueryBuffers, Sizes, plan_poses, view
+from simulo.collision.kernels.motion import MAX_LEVEL, Levers, Scene, Way, Ways
+from simulo.collision.kernels.types import Poses, Query
+from simulo.collision.kinds import Kind
+from simulo.collision.model import CollisionModel
+from simulo.collision.motion import MotionBounds
+
+
+class MotionBuffers:
+    """Torch and Warp arrays of the motion check of one checker.
+
+    start (N, dof) [rad or m]: where each environment's first way begins. kind (M,): see `kernels.motion.Ways`.
+    """
+
+    def __init__(self, model: CollisionModel, bounds: MotionBounds, sizes: Sizes, device: torch.device) -> None:
+        m, dof, place = sizes.num_configurations, model.num_joints, str(device)
+        slots = max(len(model.grippers) * sizes.payloads_per_gripper, 1)
+        items = len(bounds.pair) + len(bounds.body) + slots
+        self.start = torch.zeros(sizes.num_envs, dof, device=device)
+        self.kind = torch.full((m,), int(Kind.NOT_EVALUATED), dtype=torch.int32, device=device)
+        self._q = torch.zeros(m, dof, device=device)
+        self.levers = _upload(bounds, place)
+        self.way = Way()
+        self.way.start = view(self.start)
+        self.way.travel = wp.zeros((m, dof), dtype=wp.float32, device=place)
+        self.way.moved = wp.zeros((m, items), dtype=wp.float32, device=place)
+        self.way.left = wp.zeros((m, items), dtype=wp.int32, device=place)
+        self.way.num = wp.zeros((m, int(MAX_LEVEL) + 2), dtype=wp.int32, device=place)
+        self.way.rounding = wp.zeros(m, dtype=wp.float32, device=place)
+        self.ways = Ways()
+        self.ways.kind = view(self.kind)
+        for name in ("party_a", "party_b", "capped"):
+            setattr(self.ways, name, wp.zeros(m, dtype=wp.int32, device=place))
+        for name in ("between", "lower"):
+            setattr(self.ways, name, wp.zeros(m, dtype=wp.float32, device=place))
+        self._poses = plan_poses(model, sizes, place)
+
+    def middle(self, query: QueryBuffers) -> Query:
+        """The query, asked of the middles of intervals."""
+        out = query.as_query()
+        out.q = view(self._q)
+        return out
+
+    def poses(self, configurations: Poses) -> Poses:
+        """Room for the poses of middles; what stands still is the configurations' own."""
+        out = self._poses
+        for name in ("finite", "active", "base", "primitive_position"):
+            setattr(out, name, getattr(configurations, name))
+        return out
+
+
+def scene_of(parts: Sequence[Any], first_payload: int, first_primitive: int) -> Scene:
+    """parts: bodies, pieces, pairs, shapes, primitives, grid, payloads, regions."""
+    out = Scene()
+    names = ("bodies", "pieces", "pairs", "shapes", "primitives", "grid", "payloads", "regions")
+    for name, part in zip(names, parts, strict=True):
+        setattr(out, name, part)
+    out.first_payload, out.first_primitive = first_payload, first_primitive
+    return out
+
+
+def _upload(bounds: MotionBounds, device: str) -> Levers:
+    rows = np.concatenate([bounds.pair, bounds.body])
+    row, column = np.nonzero(rows)
+    first = np.searchsorted(row, np.arange(len(rows) + 1))
+    out = Levers()
+    out.first = wp.array(first, dtype=wp.int32, device=device)
+    # Never empty: a kernel argument of no elements has no address to check in debug mode.
+    out.column = wp.array(np.append(column, 0), dtype=wp.int32, device=device)
+    out.lever = wp.array(np.append(rows[row, column], 0.0), dtype=wp.float32, device=device)
+    out.num_pairs = len(bounds.pair)
+    for name in ("origin", "ball", "origin_to", "ball_to", "low", "high"):
+        setattr(out, name, wp.array(getattr(bounds, name), dtype=wp.float32, device=device))
+    out.total = float(rows.sum(1).max())
+    return out
