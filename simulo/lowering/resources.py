@@ -19,8 +19,9 @@ PACKAGE_VARIABLES = ("ROS_PACKAGE_PATH", "SIMULO_MODEL_PATH", "MENAGERIE_ROOT")
 PACKAGE_MARK = "package.xml"
 """The file in the top folder of a ROS package."""
 
-REACH = 2
-"""How many folders above its own a file reaches where no folder above it is marked as a package."""
+REACH = 4
+"""How many folders above its own a file reaches where none of them is marked as a package. Collections of models share
+meshes that far apart."""
 
 
 def named_file(name: str, label: str, path: Path, package_roots: Sequence[Path] = ()) -> Path:
@@ -30,7 +31,7 @@ def named_file(name: str, label: str, path: Path, package_roots: Sequence[Path] 
     Raises LoweringError, listing every place tried, when there is none, and when the name leads out of the folders
     that the model may reach. label: file and element, for errors.
     """
-    roots = [_absolute(root) for root in (*package_roots, *_environment_roots())]
+    roots = [absolute(root) for root in (*package_roots, *environment_roots())]
     if not name.strip() or "\0" in name:
         raise LoweringError(f"{label} names no mesh file ({name!r}); give it a filename")
     if "$(" in name or "${" in name:
@@ -41,8 +42,8 @@ def named_file(name: str, label: str, path: Path, package_roots: Sequence[Path] 
     if scheme not in ("", "file"):
         raise LoweringError(f"{label}: mesh {name!r} is not on this machine; download it and name its path")
     plain = unquote(name.removeprefix("file://")) if scheme else name
-    place = _absolute(path.parent / plain.replace("\\", "/"))
-    home = _home(path)
+    place = absolute(path.parent / plain.replace("\\", "/"))
+    home = home_folder(path)
     if not any(place.is_relative_to(root) for root in (home, *roots)):
         raise LoweringError(
             f"{label}: mesh {name!r} leads to {place}, out of the model's folder {home}; move it there, or add its "
@@ -53,12 +54,12 @@ def named_file(name: str, label: str, path: Path, package_roots: Sequence[Path] 
 
 def _in_packages(inside: str, name: str, label: str, path: Path, roots: Sequence[Path]) -> Path:
     package, _, rest = inside.lstrip("/").partition("/")
-    above = [folder for folder in _absolute(path).parents if folder != folder.parent]
+    above = [folder for folder in absolute(path).parents if folder != folder.parent]
     tried = []
     for root in (*roots, *above):
         # a root may be the folder of packages or, as ROS_PACKAGE_PATH allows, the package itself
         for folder in [root / package, *([root] if _is_package(root, package) else [])]:
-            place = _absolute(folder / rest)
+            place = absolute(folder / rest)
             if package in ("", ".", "..") or not place.is_relative_to(folder):
                 raise LoweringError(
                     f"{label}: mesh {name!r} leads out of package {package!r}; name a file inside the package"
@@ -87,23 +88,23 @@ def _existing(places: Sequence[Path], name: str, label: str) -> Path:
     )
 
 
-def _home(path: Path) -> Path:
-    """The folder that the model came with: its package, or else REACH folders up, as models in `urdf/` use `../meshes`.
+def home_folder(path: Path) -> Path:
+    """The folder that the model came with: its package, or else REACH folders up.
 
     Links in the file system are followed as they stand: they are the user's, not the model file's.
     """
-    above = [folder for folder in _absolute(path).parents if folder != folder.parent]
+    above = [folder for folder in absolute(path).parents if folder != folder.parent]
     for folder in above:
         if (folder / PACKAGE_MARK).is_file():
             return folder
-    return above[min(REACH, len(above) - 1)] if above else _absolute(path).parent
+    return above[min(REACH, len(above) - 1)] if above else absolute(path).parent
 
 
-def _absolute(path: Path) -> Path:
+def absolute(path: Path) -> Path:
     """`..` taken out by name alone."""
     return Path(os.path.abspath(path.expanduser()))
 
 
-def _environment_roots() -> tuple[Path, ...]:
+def environment_roots() -> tuple[Path, ...]:
     lists = [os.environ.get(variable, "") for variable in PACKAGE_VARIABLES]
     return tuple(Path(root) for text in lists for root in text.split(os.pathsep) if root)
