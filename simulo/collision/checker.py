@@ -22,7 +22,7 @@ from simulo.collision.selection import Links, Selection, select
 from simulo.collision.selftest import self_test
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid
-from simulo.device import resolve_device
+from simulo.device import resolve_device, start_warp
 from simulo.errors import CollisionModelError
 from simulo.indexing import EnvIds, resolve_env_ids
 
@@ -53,6 +53,7 @@ class CollisionChecker:
         if num_envs < 1 or horizon < 1 or max_payloads < 1 or max_primitives < 1:
             raise CollisionModelError("num_envs, horizon, max_payloads and max_primitives must be at least 1")
         self.model = model
+        start_warp()
         self.device = resolve_device(device)
         self.sizes = Sizes(num_envs, horizon, max_payloads, max_primitives)
         self.parties = PartyCodes(model, max_payloads)
