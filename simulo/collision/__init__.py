@@ -3,6 +3,7 @@
 from simulo.collision.checker import CollisionChecker
 from simulo.collision.kinds import Kind, MapStatus
 from simulo.collision.model import CollisionModel, build_model
+from simulo.collision.motion import MotionBounds, build_motion_bounds
 from simulo.collision.parties import PartyCodes
 from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.shapes import ConvexShape
@@ -14,12 +15,14 @@ __all__ = [
     "ConvexShape",
     "Kind",
     "MapStatus",
+    "MotionBounds",
     "PartyCodes",
     "Payload",
     "Primitives",
     "RawVerdict",
     "VoxelGrid",
     "build_model",
+    "build_motion_bounds",
     "pack_bricks",
     "unpack_bricks",
 ]

@@ -37,6 +37,7 @@ class CollisionModel:
     """Constants of one robot's collision check. Immutable and on the host; `CollisionChecker` uploads it once.
 
     link_names: parents before children; a link's number here is its party code. joint_names: command columns.
+    limits [rad or m]: lower and upper of each column.
     pairs: the checked link pairs, ascending. exempt: the others and why. static_links: link -> why it is not checked
     against the world. posed_links: link number of every posed link, the robot's own first, then the measured copies.
     digest: the description's, with the finger model.
@@ -47,6 +48,7 @@ class CollisionModel:
     digest: str
     link_names: tuple[str, ...]
     joint_names: tuple[str, ...]
+    limits: tuple[tuple[float, float], ...]
     grippers: tuple[GripperModel, ...]
     pairs: tuple[tuple[str, str], ...]
     exempt: tuple[DisabledPair, ...]
@@ -112,6 +114,7 @@ def build_model(
         digest=f"{description.digest}:{finger_model}",
         link_names=links,
         joint_names=description.joint_names,
+        limits=tuple((joint.lower, joint.upper) for joint in description.joints),
         grippers=grippers,
         pairs=pairs,
         exempt=exempt,

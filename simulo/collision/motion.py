@@ -55,18 +55,20 @@ class MotionBounds:
     low: NDArray[np.float32]
     high: NDArray[np.float32]
 
+    def largest(self, travel: NDArray[np.floating], held: Sequence[tuple[int, float]] = ()) -> float:
+        """The largest bound of anything [m] when the columns move by `travel`, shape (..., dof); held: balls around
+        links' origins, as link number and radius [m]."""
+        balls = [self.origin[link] + np.float32(radius) * self.ball[link] for link, radius in held]
+        levers = np.concatenate([self.pair, self.body, np.array(balls).reshape(-1, self.pair.shape[1])])
+        return float((np.abs(np.asarray(travel, np.float64)) @ levers.T.astype(np.float64)).max(initial=0.0))
 
-def build_motion_bounds(model: CollisionModel, limits: Sequence[tuple[float, float]]) -> MotionBounds:
+
+def build_motion_bounds(model: CollisionModel) -> MotionBounds:
     """Bounds of every checked pair, of every body against the world, and of whatever a link may come to hold.
 
-    limits [rad or m]: lower and upper per command column. Raises CollisionModelError where a slide has no limits: what
-    hangs on it could be anywhere.
+    Raises CollisionModelError where a slide has no limits: what hangs on it could be anywhere.
     """
-    if len(limits) != model.num_joints:
-        raise CollisionModelError(
-            f"robot {model.name!r} has {model.num_joints} joint columns, and {len(limits)} limits were given"
-        )
-    tree = _Tree(model, limits)
+    tree = _Tree(model)
     bodies, links, dof = model.bodies.body, len(model.link_names), model.num_joints
     clouds = [_body_points(model, b) for b in range(len(bodies))]
     carried = [_Carried(tree, int(bodies[b, 0]), *clouds[b]) for b in range(len(bodies))]
@@ -173,10 +175,10 @@ def revolved(points: Points, axis: Points) -> Points:
 class _Tree:
     """The edges of a model by their child, in float64."""
 
-    def __init__(self, model: CollisionModel, limits: Sequence[tuple[float, float]]) -> None:
+    def __init__(self, model: CollisionModel) -> None:
         self._dof, self._name = model.num_joints, model.name
         self._columns = [*range(self._dof), *(gripper.column for gripper in model.grippers)]
-        self._limits, self._joint_names = limits, model.joint_names
+        self._limits, self._joint_names = model.limits, model.joint_names
         self.edges = {int(ends[1]): self._edge(model, e) for e, ends in enumerate(model.edges.ends)}
 
     def _edge(self, model: CollisionModel, e: int) -> _Edge:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -51,6 +51,15 @@ class PayloadTable:
         """What a slot holds, for people."""
         held = self._held.get((env, column))
         return held.object if held is not None and held.object else "the object"
+
+    def balls(self, env: int, number: Callable[[str], int]) -> list[tuple[int, float]]:
+        """Balls around the links that hold something in an environment, and hold it: link's number and radius [m]."""
+        found = []
+        for (at, _column), held in self._held.items():
+            if at == env:
+                furthest = (held.shape.vertices**2).sum(axis=1).max() ** 0.5 + held.shape.radius
+                found.append((number(held.link), float(held.pose_in_link[:3].norm()) + float(furthest)))
+        return found
 
     def free_slot(self, hand: int, env_ids: Tensor) -> int:
         """The first slot of a hand that is empty in all these environments, -1 for none."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from simulo.collision import CollisionChecker, CollisionModel, MapStatus, Primitives
+from simulo.collision import CollisionChecker, CollisionModel, MapStatus, MotionBounds, Primitives, build_motion_bounds
+from simulo.errors import GateError
 from simulo.gate.body import Body
 from simulo.gate.declarations import Expiries, end_region
 from simulo.gate.payloads import Held, PayloadTable
 from simulo.gate.rigid import compose
 from simulo.gate.settings import GateSettings
-from simulo.gate.verdict import Checked, Verdict
+from simulo.gate.verdict import Checked, Reserve, Verdict
 from simulo.gate.world import OwedWorld, Taken, World, no_world
 
 SLOTS_PER_HAND = 2
@@ -37,6 +39,7 @@ class Session:
             max_primitives=MAX_PRIMITIVES,
             self_margin=self_margin,
             world_margin=world_margin,
+            motion=self.motion_bounds if settings.motion_check else None,
         )
         hands = len(model.grippers)
         self.payloads = PayloadTable(body.num_envs, hands, SLOTS_PER_HAND, body.device)
@@ -53,6 +56,11 @@ class Session:
         self._loaded = -1
         if settings.world != "none":
             self.use_world(OwedWorld(settings.world, body.num_envs, body.device))
+
+    @cached_property
+    def motion_bounds(self) -> MotionBounds:
+        """How far anything can move while joints do: for the motion check, or to tell how much goes unchecked."""
+        return build_motion_bounds(self.model)
 
     # --- the world ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +135,17 @@ class Session:
         world: bool,
         distances: bool,
     ) -> Verdict:
-        """q: float32 on the body's device, (K, dof) or (K, rows, dof). env_ids: (K,), or all environments in order."""
-        measured = self.body.joint_positions()[:, self._gripper_columns]
+        """q: float32 on the body's device, (K, dof) or (K, rows, dof). env_ids: (K,), or all environments in order.
+
+        Raises GateError where the way to q is to be checked and nobody knows where it begins.
+        """
+        start = self.body.joint_positions()
+        if self.settings.motion_check and not self.body.measured:
+            raise GateError(
+                "motion_check=True checks the way from where the robot is measured: give the gate to an environment, "
+                "or call gate.set_configuration(q) first"
+            )
+        measured = start[:, self._gripper_columns]
         active = (self._holding | self.body.closed()) if self.body.measured else torch.zeros_like(self._holding)
         ask_world = world and self.world.kind != "none"
         raw = self.checker.check(
@@ -141,16 +158,29 @@ class Session:
             links=links,
             world=ask_world,
             distances=distances,
+            start=start if self.settings.motion_check else None,
         )
         envs = self._envs if env_ids is None else env_ids
-        return Verdict(raw, envs, self._checked(links, world), self._name_of)
+        return Verdict(raw, envs, self._checked(links, world), self._name_of, self._reserve(q, start, envs))
 
     def _checked(self, links: str | None, world: bool) -> Checked:
         self_margin, world_margin = self.settings.margins
         kind = self.world.kind if world else "skipped"
-        motion = "the motion between configurations is not checked"
         asked = "all" if links is None else links
-        return Checked(kind, asked, self_margin, world_margin, motion, self.checker.parties.first_primitive)
+        first_primitive = self.checker.parties.first_primitive
+        return Checked(kind, asked, self_margin, world_margin, self.settings.motion_check, first_primitive)
+
+    def _reserve(self, q: Tensor, start: Tensor, envs: Tensor) -> Reserve:
+        """What the verdict on q does not vouch for, worked out for those who ask."""
+        known = self.body.measured
+
+        def unchecked(i: int) -> float:
+            rows = q[i].reshape(-1, q.shape[-1])
+            way = torch.cat([start[envs[i]][None], rows]) if known else rows
+            held = self.payloads.balls(int(envs[i]), self.model.link_index)
+            return self.motion_bounds.largest(torch.diff(way, dim=0).cpu().double().numpy(), held)
+
+        return Reserve(known, unchecked)
 
     def _name_of(self, code: int, env: int) -> str:
         """A party's name; of a cell, where it is."""

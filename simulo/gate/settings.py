@@ -48,11 +48,6 @@ class GateSettings:
             raise GateError(f"max_age must be > 0 s, got {self.max_age!r}")
         if int(self.horizon) != self.horizon or self.horizon < 1:
             raise GateError(f"horizon must be an integer >= 1, got {self.horizon!r}")
-        if self.motion_check:
-            raise GateError(
-                "motion_check=True is not available in this version: configurations are checked, the motion between "
-                "them is not; leave motion_check=False and command small steps"
-            )
 
     @property
     def margins(self) -> tuple[float, float]:

@@ -15,7 +15,8 @@ ADVICE = {
     "look for NaN in the task's arithmetic",
     Kind.STALE_MAP: "the newest map is older than max_age; see that depth frames still arrive, or call set_world again",
     Kind.NO_MAP: "no map has been given; call gate.set_world with a grid, primitives or a perception",
-    Kind.NOT_EVALUATED: "the check ended before every pair was evaluated; take it for a collision, and report it",
+    Kind.NOT_EVALUATED: "the check ended before every pair was evaluated, as it does for motion that begins or ends "
+    "beyond a slide's limits; take it for a collision",
 }
 
 
@@ -23,7 +24,7 @@ ADVICE = {
 class Checked:
     """What a verdict vouches for. world: "voxels", "primitives", "none" or "skipped". links: "all" or a hand.
 
-    self_margin, world_margin [m]. motion: how much of the motion between configurations was looked at.
+    self_margin, world_margin [m]. motion: whether the way to each configuration was checked, straight in joint space.
     robot_codes: party codes below it are links and payloads, which are held apart by the self margin.
     """
 
@@ -31,7 +32,7 @@ class Checked:
     links: str
     self_margin: float
     world_margin: float
-    motion: str
+    motion: bool
     robot_codes: int
 
     def margin(self, party: int) -> float:
@@ -42,7 +43,18 @@ class Checked:
         outside = {"none": "not the world (world='none')", "skipped": "not the world (world=False)"}
         world = outside.get(self.world, f"the {self.world} at margin {1000 * self.world_margin:.1f} mm")
         of = "" if self.links == "all" else f" of {self.links}"
-        return f"self-collision{of} at margin {1000 * self.self_margin:.1f} mm and {world}; {self.motion}"
+        way = " all along the way, straight in joint space" if self.motion else ""
+        return f"self-collision{of} at margin {1000 * self.self_margin:.1f} mm and {world}{way}"
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What a verdict does not vouch for. start_known: whether the robot is measured, so that the way to the first
+    configuration is known. motion(i) [m]: an upper bound of how far anything comes or goes, relative to anything that
+    it is checked against, between one of entry i's configurations and the next."""
+
+    start_known: bool
+    motion: Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,14 @@ class Verdict:
     """The gate's answer for M entries: one per environment of a step, or per candidate that `check` was asked about.
 
     All tensors have shape (M,) and are a snapshot. env_ids: int64, each entry's environment. name_of(code, environment)
-    names a party and, for a cell, its place.
+    names a party and, for a cell, its place. reserve: see `unchecked_motion`.
     """
 
     raw: RawVerdict
     env_ids: Tensor
     checked: Checked
     name_of: Callable[[int, int], str]
+    reserve: Reserve
 
     def __len__(self) -> int:
         return len(self.env_ids)
@@ -106,6 +119,16 @@ class Verdict:
         return self.raw.gjk_capped
 
     @property
+    def between(self) -> Tensor:
+        """float32: of a refusal on the way to `row`, the share of that way at which it was found; else 0."""
+        return self.raw.between
+
+    def unchecked_motion(self, i: int) -> float:
+        """How much motion [m] of one entry nobody looked at: an upper bound of how far anything comes or goes, relative
+        to what it is checked against, from one configuration to the next. 0 with the motion check."""
+        return 0.0 if self.checked.motion else self.reserve.motion(i)
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many entries there are of each kind that occurs."""
         numbers = torch.bincount(self.kind.to(torch.int64), minlength=len(Kind)).tolist()
@@ -127,8 +150,11 @@ class Verdict:
         unknown = int(self.unknown_cells[i])
         swept = f" ({unknown} unseen cells in reach)" if unknown else ""
         if kind == Kind.CLEAR:
-            return f"{where}: clear of {self.checked}{swept}"
-        if int(self.row[i]) > 0:
+            return f"{where}: clear of {self.checked}{swept}{self._unsaid(i)}"
+        between = float(self.between[i])
+        if between > 0.0:
+            where += f", {100.0 * between:.0f} % of the way to row {int(self.row[i])}"
+        elif int(self.row[i]) > 0:
             where += f", row {int(self.row[i])}"
         if kind in ADVICE:
             return f"{where}: refused ({self.kind_name(i)}): {ADVICE[kind]}"
@@ -136,6 +162,14 @@ class Verdict:
         relation = _relation(float(self.distance[i]), bool(self.bound[i]))
         margin = 1000 * self.checked.margin(int(self.party_b[i]))
         return f"{where}: refused ({self.kind_name(i)}): {a} {relation} {b}; the margin is {margin:.1f} mm{swept}"
+
+    def _unsaid(self, i: int) -> str:
+        """What CLEAR does not stand for."""
+        if self.checked.motion:
+            return ""
+        unknown = "" if self.reserve.start_known else ", nor how the first one is reached"
+        millimetres = 1000.0 * self.unchecked_motion(i)
+        return f"; the motion between configurations is not checked, up to {millimetres:.1f} mm of it{unknown}"
 
 
 def _relation(distance: float, bound: bool) -> str:

@@ -277,7 +277,6 @@ def test_a_chunk_names_its_first_offending_row():
     [
         ({"world": None}, "world='none'"),
         ({"world": "octomap"}, "'voxels', 'primitives', 'none'"),
-        ({"motion_check": True}, "not available in this version"),
         ({"on_stop": "pause"}, "'hold', 'terminate', 'report'"),
         ({"finger_model": "rigid"}, "'mimic', 'swept'"),
         ({"unknown": "maybe"}, "'free', 'occupied'"),

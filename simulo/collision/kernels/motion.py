@@ -135,9 +135,10 @@ def new_tally(margin: wp.float32) -> Tally:
 
 @wp.func
 def set_out(levers: Levers, query: Query, way: Way, m: wp.int32, env: wp.int32) -> wp.float32:
-    """Note how far each column goes. Returns what float32 middles may be off by [m]; not finite where an end is not,
-    or lies beyond what the bounds hold for."""
+    """Note how far each column goes. Returns what float32 middles may be off by [m]; NaN where an end is no finite
+    number, infinite where one lies beyond what the bounds hold for."""
     largest = wp.float32(0.0)
+    beyond = wp.bool(False)
     for c in range(query.q.shape[1]):
         here = way.start[env, c]
         if m % query.rows[0] > 0:
@@ -145,9 +146,11 @@ def set_out(levers: Levers, query: Query, way: Way, m: wp.int32, env: wp.int32) 
         there = query.q[m, c]
         way.travel[m, c] = wp.abs(there - here)
         largest = wp.max(largest, wp.max(wp.abs(here), wp.abs(there)))
-        inside = wp.min(here, there) >= levers.low[c] and wp.max(here, there) <= levers.high[c]
-        if not (inside and wp.isfinite(here) and wp.isfinite(there)):
+        if not (wp.isfinite(here) and wp.isfinite(there)):
             return wp.nan
+        beyond = beyond or wp.min(here, there) < levers.low[c] or wp.max(here, there) > levers.high[c]
+    if beyond:
+        return wp.inf
     return MIDDLE * largest * levers.total
 
 

@@ -59,7 +59,8 @@ def way_kernel(
     active = poses.active[m]
     rounding = set_out(levers, query, way, m, env)
     if not wp.isfinite(rounding):
-        ways_out.kind[m] = NON_FINITE
+        if wp.isnan(rounding):
+            ways_out.kind[m] = NON_FINITE
         return
     way.rounding[m] = rounding
     stand_at(0.5, query, middle, way, m, env)
