@@ -12,16 +12,19 @@ from pathlib import Path
 
 from simulo.description.schema import Source
 from simulo.errors import ModelSourceError
+from simulo.paths import data_path
 
 ROOT_VARIABLES = ("SIMULO_MODEL_PATH", "MENAGERIE_ROOT")
+OWN_PACKAGE = "simulo-sdk"
 
 
 def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
     """The model file that `source` names.
 
     Tried in this order: `explicit`; the roots in SIMULO_MODEL_PATH, then in MENAGERIE_ROOT, each for the robot's
-    folder (`source.path` starts with it); the installed package that `source.package` names, at exactly
-    `source.version`; mujoco-menagerie's cache or download; robot_descriptions where it is installed.
+    folder (`source.path` starts with it); simulo's own assets, for a model drawn for it; the installed package that
+    `source.package` names, at exactly `source.version`; mujoco-menagerie's cache or download; robot_descriptions where
+    it is installed.
     Raises ModelSourceError listing every place tried.
     """
     tried: list[str] = []
@@ -72,6 +75,8 @@ def _attempts(source: Source, explicit: str | Path | None) -> Iterator[_Attempt]
             yield lambda variable=variable: (None, f"{variable}: not set")
         for root in roots:
             yield lambda variable=variable, root=root: _file(Path(root).expanduser() / source.path, variable)
+    if source.package == OWN_PACKAGE:
+        yield lambda: _file(data_path("assets") / source.path, "simulo's own assets")
     yield lambda: _in_package(source)
     yield lambda: _in_menagerie(source)
     yield lambda: _in_robot_descriptions(source)

@@ -18,6 +18,7 @@ TASKS = [
     ("lift", {"gripper": "openarm"}),
     ("lift", {"gripper": "franka_hand"}),
     ("lift", {"gripper": "so101"}),
+    ("suction_pick", {}),
 ]
 ENVS = 3
 
