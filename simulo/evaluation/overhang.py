@@ -16,10 +16,10 @@ import numpy as np
 import trimesh
 import warp as wp
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull
 
 from simulo.description import Gripper, LinkGeometry, RobotDescription, load_description, reference_fk
 from simulo.errors import CollisionModelError
+from simulo.evaluation.exposed import exposed_facets, quartered
 from simulo.evaluation.nearest_kernels import nearest_face
 from simulo.lowering import link_meshes
 from simulo.lowering.triangles import nearest_on_each
@@ -29,6 +29,7 @@ RESOLUTION = 1e-4
 
 _REACH = 10.0
 _MAX_ROUNDS = 20
+_FURTHEST = 4096
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,12 @@ def bench_overhang(
         )
     meshes = link_meshes(description)
     real = {link: RealSurface(meshes[link]) for gripper in grippers for link in gripper.grasp_contact_links}
+    names = _finger_models(description, grippers)
     models: dict[str, Any] = {}
-    for index, name in enumerate(("swept", "mimic")):
+    for index, name in enumerate(names):
         found = []
         for arm, gripper in enumerate(grippers):
-            progress(f"{name}, {gripper.name}", index * len(grippers) + arm, 2 * len(grippers))
+            progress(f"{name}, {gripper.name}", index * len(grippers) + arm, len(names) * len(grippers))
             found.append(
                 overhang_of(description, gripper, checked_geometry(description, gripper, name), real, openings)
             )
@@ -76,11 +78,25 @@ def bench_overhang(
     return {"robot": description.name, "openings": openings, "models": models}
 
 
+def _finger_models(description: RobotDescription, grippers: list[Gripper]) -> tuple[str, ...]:
+    """The models that differ: fingers are decomposed only where a finger has more than one piece."""
+    fingers = [description.geometry[link] for gripper in grippers for link in gripper.grasp_contact_links]
+    decomposed = any(len(geometry.pieces) > 1 for geometry in fingers)
+    return ("swept", "mimic", "decomposed") if decomposed else ("swept", "mimic")
+
+
 def checked_geometry(description: RobotDescription, gripper: Gripper, finger_model: str) -> dict[str, LinkGeometry]:
-    """The geometry that stands for the fingers, by the link it is posed with."""
+    """The geometry that stands for the fingers, by the link it is posed with.
+
+    swept: both fingers over the whole stroke, on the leader. mimic: each finger's own hull. decomposed: the pieces of
+    each finger, as the description gives them.
+    """
     if finger_model == "swept":
         return {gripper.jaw_links[0]: description.swept[gripper.name]}
-    return {link: description.geometry[link] for link in gripper.grasp_contact_links}
+    fingers = {link: description.geometry[link] for link in gripper.grasp_contact_links}
+    if finger_model == "decomposed":
+        return fingers
+    return {link: LinkGeometry(link, (geometry.hull,), geometry.hull) for link, geometry in fingers.items()}
 
 
 def overhang_of(
@@ -93,7 +109,10 @@ def overhang_of(
     """Overhang of the checked geometry over equally spaced values of the gripper's joint. real: by finger link."""
     column = description.joint_names.index(gripper.joint)
     joint = description.joints[column]
-    facets = {link: np.concatenate([_facets(piece.vertices) for piece in g.pieces]) for link, g in checked.items()}
+    facets = {link: exposed_facets(geometry) for link, geometry in checked.items()}
+    # Distance to the finger that a facet rides on: it bounds the distance to all fingers, at every opening.
+    own = np.concatenate([_sampled_and_bounded(f, [(real[link], np.eye(4))])[1] for link, f in facets.items()])
+    furthest = np.argsort(-own, kind="stable")[:_FURTHEST]
     largest, bounds = [], []
     for value in np.linspace(joint.lower, joint.upper, openings):
         q = np.array(description.rest_pose)
@@ -101,7 +120,8 @@ def overhang_of(
         poses = reference_fk(description, q)
         surface = np.concatenate([_moved(triangles, poses[link]) for link, triangles in facets.items()])
         fingers = [(real[link], _inverse(poses[link])) for link in gripper.grasp_contact_links]
-        found, bound = largest_distance(surface, fingers)
+        least = float(_sampled_and_bounded(surface[furthest], fingers)[0].max())
+        found, bound = largest_distance(surface[own >= least], fingers)
         largest.append(found)
         bounds.append(bound)
     return Overhang(float(np.max(largest)), float(np.mean(largest)), float(np.max(bounds)))
@@ -145,7 +165,7 @@ def largest_distance(
         proven = max(proven, float(bounds[~open_facets].max(initial=0.0)))
         if not open_facets.any():
             return found, max(found, proven)
-        facets = _quartered(facets[open_facets])
+        facets = quartered(facets[open_facets])
     return found, max(proven, float(bounds.max()))
 
 
@@ -166,21 +186,9 @@ def _sampled_and_bounded(
     return distances, bounds
 
 
-def _facets(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
-    return vertices[ConvexHull(vertices).simplices]
-
-
 def _moved(triangles: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArray[np.float64]:
     return triangles @ pose[:3, :3].T + pose[:3, 3]
 
 
 def _inverse(pose: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linalg.inv(pose).astype(np.float64)
-
-
-def _quartered(facets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each triangle as its four halves-of-edges triangles, shape (4 F, 3, 3)."""
-    a, b, c = facets[:, 0], facets[:, 1], facets[:, 2]
-    ab, bc, ca = 0.5 * (a + b), 0.5 * (b + c), 0.5 * (c + a)
-    parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
-    return np.concatenate([np.stack(part, axis=1) for part in parts])

@@ -16,6 +16,9 @@ GRID = 1e-9
 NEGLIGIBLE = 1e-6
 """[m] Corners that stand out by less than this are not worth a vertex."""
 
+SOUND = 1e-9
+"""[m] No point of a sound hull lies further outside any of its planes."""
+
 _OUTWARD = 4.0 * GRID
 _BATCH_SHARE = 8
 
@@ -34,10 +37,44 @@ def certified_vertices(
     if inflate > 0.0 or len(corners) > max_vertices:
         corners = _reduced_outward(hull, label, max_vertices, inflate)
     written = _written(corners, label)
-    stand_out = outside_by(hull.points[hull.vertices], written)
-    if stand_out > 0.0 or len(written) > max_vertices:
+    stand_out = outside_by(hull.points, written)
+    if stand_out > 0.0 or len(written) > max_vertices or not _is_sound(ConvexHull(written)):
         raise LoweringError(f"{label}: the written hull loses {stand_out * 1e9:.2f} nm of its points; report this mesh")
     return written
+
+
+def is_whole(points: NDArray[np.float64], thinnest: float) -> bool:
+    """Whether the points' hull is sound and nowhere thinner than `thinnest` [m]: hull libraries give defective hulls
+    for slivers, with points outside or faces missing."""
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return False
+    if not _is_sound(hull):
+        return False
+    corners, planes = hull.points[hull.vertices], np.unique(hull.equations, axis=0)
+    return outside_by(hull.points, corners) <= SOUND and bool(
+        np.ptp(corners @ planes[:, :3].T, axis=0).min() >= thinnest
+    )
+
+
+def _is_sound(hull: ConvexHull) -> bool:
+    return is_closed(hull.points, hull.simplices, hull.equations)
+
+
+def is_closed(
+    points: NDArray[np.float64], triangles: NDArray[np.integer], planes: NDArray[np.float64], sound: float = SOUND
+) -> bool:
+    """Whether triangles (T, 3) of points (P, 3) make one closed convex surface with these planes (T, 4): every edge
+    has two of them, Euler's count is a sphere's, and no corner is off its own planes or outside another by `sound` [m].
+    """
+    sides = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    edges, count = np.unique(sides, axis=0, return_counts=True)
+    used = np.unique(triangles)
+    if (count != 2).any() or len(used) - len(edges) + len(triangles) != 2:
+        return False
+    off = np.einsum("tik,tk->ti", points[triangles], planes[:, :3]) + planes[:, 3:]
+    return float(np.abs(off).max()) <= sound and _furthest_out(points[used], planes) <= sound
 
 
 def convex_hull(points: NDArray[np.float64], label: str) -> ConvexHull:
@@ -49,7 +86,11 @@ def convex_hull(points: NDArray[np.float64], label: str) -> ConvexHull:
 
 def outside_by(points: NDArray[np.float64], vertices: NDArray[np.float64]) -> float:
     """How far [m] the worst point stands out of the hull of `vertices`; negative when all are strictly inside."""
-    planes = np.unique(ConvexHull(vertices).equations, axis=0)
+    return _furthest_out(points, ConvexHull(vertices).equations)
+
+
+def _furthest_out(points: NDArray[np.float64], planes: NDArray[np.float64]) -> float:
+    planes = np.unique(planes, axis=0)
     worst = -np.inf
     for start in range(0, len(points), 4096):
         worst = max(worst, float((points[start : start + 4096] @ planes[:, :3].T + planes[:, 3]).max()))
