@@ -304,6 +304,11 @@ class Robot:
         """The actuators that have joined this robot: a gate asks them which hands are closed."""
         return tuple(self._attached.latches)
 
+    @property
+    def has_accepted_commands(self) -> Tensor:
+        """Where a gate has let commands through since the last reset or teleport, bool, shape (num_envs,), live."""
+        return self._attached.has_accepted
+
     def accept_commands(self, envs: Tensor) -> None:
         """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones.
 

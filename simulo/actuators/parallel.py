@@ -85,7 +85,8 @@ class ParallelGripperActuator(Gripper):
         ids = resolve_env_ids(env_ids, self.num_envs)
         if not self._connect() or ids.numel() == 0:
             return
-        self._latch.clear(ids.to(self.robot.device))
+        ids = ids.to(self.robot.device)
+        self._latch.clear(ids, self.robot.has_accepted_commands[ids])
         if self.enabled:
             self._drive(ids, self._positions(self.open_width, "open_width"))
 

@@ -77,9 +77,10 @@ class GripperLatch:
         """Take one sample in: see `sampled`."""
         self._progress.copy_(sampled(self._progress, now_settled, settle_updates))
 
-    def clear(self, env_ids: Tensor) -> None:
-        """Open in these environments, with nothing for a gate to take back."""
-        self._progress[:, env_ids] = NOT_CLOSING
+    def clear(self, env_ids: Tensor, refusable: Tensor) -> None:
+        """Open in these environments. refusable, bool, shape of env_ids: where a gate may yet take that back."""
+        self._given[env_ids] = NOT_CLOSING
+        self._accepted[env_ids] = self._accepted[env_ids].masked_fill(~refusable, NOT_CLOSING)
 
     def states(self) -> Tensor:
         """`GripperState` values, int8, shape (num_envs,)."""

@@ -70,10 +70,15 @@ class Hand:
         self.memory = self.memory.looked(still, s.settle_updates)
         self.untold = self.untold.looked(still, s.settle_updates)  # what a gate refuses never moved the fingers
 
-    def reset(self, drives: bool = True) -> None:
-        self.memory = self.untold = Memory()
-        if drives:
-            self.target = self.settings.open_at
+    def reset(self) -> None:
+        """A reset opens, which a gate may refuse like any command; in a new episode there is nothing to go back to."""
+        self.memory = Memory()
+        if self.agreed_target is None:
+            self.untold = Memory()
+        self.target = self.settings.open_at
+
+    def new_episode(self, start: float) -> None:
+        self.agreed_target, self.target = None, start
 
     def agree(self) -> None:
         self.untold, self.agreed_target = self.memory, self.target

@@ -18,8 +18,8 @@ BATCHES, ENVS, EVENTS = 20, 500, 60
 COMMANDS = np.array([-1.0, -0.31, -0.3, 0.0, 0.0, 0.3, 0.31, 1.0, 7.5])
 POSITIONS = np.array([0.04, 0.0385, 0.038, 0.03, 0.02, 0.0, -0.001, np.nan])
 SPEEDS = np.array([0.0, 0.0, 0.004, -0.01, 0.01, 0.012, -0.02, 0.3, np.nan])
-KINDS = ("look", "look again", "command", "one command", "bad command", "reset", "gate", "drop")
-WEIGHTS = (0.4, 0.05, 0.2, 0.03, 0.04, 0.08, 0.15, 0.05)
+KINDS = ("look", "look again", "command", "one command", "bad command", "reset", "new episode", "gate", "drop")
+WEIGHTS = (0.4, 0.05, 0.2, 0.03, 0.03, 0.05, 0.05, 0.15, 0.04)
 
 
 class Batch:
@@ -74,6 +74,13 @@ class Batch:
         for env in set(envs):
             self.hands[env].reset()
 
+    def new_episode(self, envs: list[int]) -> None:
+        """As an environment begins one: the robot first, then the task resets the gripper."""
+        self.robot.reset(envs)
+        for env in set(envs):
+            self.hands[env].new_episode(start=0.0)
+        self.reset(envs)
+
     def gate(self, refused: np.ndarray) -> None:
         mask = torch.from_numpy(refused)
         self.robot.restore_commands(mask)
@@ -106,8 +113,9 @@ def happen(batch: Batch, kind: str, rng: np.random.Generator) -> None:
         if kind == "bad command":
             values[rng.integers(count)] = rng.choice([np.nan, np.inf, -np.inf])
         (batch.bad_command if kind == "bad command" else batch.drop)(values)
-    elif kind == "reset":
-        batch.reset(rng.integers(0, count, rng.integers(0, count // 4 + 2)).tolist())
+    elif kind in ("reset", "new episode"):
+        envs = rng.integers(0, count, rng.integers(0, count // 4 + 2)).tolist()
+        (batch.reset if kind == "reset" else batch.new_episode)(envs)
     else:
         batch.gate(rng.random(count) < rng.choice([0.0, 0.3, 1.0]))
 
