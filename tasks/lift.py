@@ -29,6 +29,8 @@ HOME_HEIGHT = 0.14  # of the grasp point above the table
 SPREAD_XY, SPREAD_YAW = 0.03, 0.2  # half widths of what is drawn per episode
 AIM = 0.002  # standard deviation of how far the scripted policy misses the cube's middle, per axis
 GAP = 0.012  # between an open finger and the cube while the hand comes down
+ABOVE_TABLE = 0.008  # between the fingertips and the table, at the least
+ARRIVED = 0.004  # how near the hand is to where it was sent when the next thing is done
 GRASP_DURATION = 4.0  # s
 
 
@@ -63,6 +65,19 @@ STATIONS = {
     ),
     "franka_panda": Station(
         (0.50, 0.0), 0.0, np.pi / 2, {"joint2": 0.2, "joint4": -2.2, "joint6": 2.4, "joint7": np.pi / 4}
+    ),
+    "ur5e_2f85": Station(
+        (0.45, 0.0),
+        0.0,
+        np.pi / 2,
+        {
+            "shoulder_pan_joint": 2.84,
+            "shoulder_lift_joint": -1.6,
+            "elbow_joint": 2.11,
+            "wrist_1_joint": -2.08,
+            "wrist_2_joint": -np.pi / 2,
+            "wrist_3_joint": -0.3,
+        },
     ),
     # straight down, this arm reaches little above its own foot
     "so101": Station((0.22, 0.0), -0.12, np.pi, {"shoulder_lift": 0.6, "elbow_flex": 0.6, "wrist_flex": 0.4}),
@@ -208,28 +223,37 @@ class LiftTask(simulo.Task):
 
 @dataclass(frozen=True)
 class Closing:
-    """How a hand closes. yaw: of the closing direction in the grasp frame, seen along the approach.
+    """How a hand closes, seen from its grasp point along its approach.
 
-    shift: where along the closing direction a cube should be while the hand comes down, from the grasp point, so that
-    no open finger touches it: not 0 where one jaw is fixed beside the grasp point.
+    yaw: of the closing direction. shift: where along it a cube should be while the hand comes down, so that no open
+    finger touches it; not 0 where one jaw is fixed beside the grasp point. reach: how far beyond the grasp point the
+    fingers get along the approach, anywhere on their way.
     """
 
     yaw: float
     shift: float
+    reach: float
 
     @staticmethod
     def of(description: RobotDescription, chosen: GripperPreset) -> Closing:
         hand = description.gripper(chosen.hand)
-        q = np.array(description.rest_pose)
-        q[description.joint_names.index(chosen.joint)] = chosen.open_width
+        q = np.tile(np.array(description.rest_pose), (9, 1))
+        q[:, description.joint_names.index(chosen.joint)] = np.linspace(chosen.open_width, chosen.closed_width, 9)
         links = reference_fk(description, q)
         to_grasp = np.linalg.inv(links[hand.hand_link] @ hand.grasp_frame.matrix)
-        first, second = ((to_grasp @ links[pad.link] @ [*pad.position, 1.0])[:3] for pad in hand.pad_points)
-        across = (second - first)[:2] / np.linalg.norm((second - first)[:2])
+        pads = [(to_grasp @ links[pad.link] @ [*pad.position, 1.0])[0, :2] for pad in hand.pad_points]
+        across = (pads[1] - pads[0]) / np.linalg.norm(pads[1] - pads[0])
         room = CUBE / 2 + GAP
-        low, high = float(across @ first[:2]) + room, float(across @ second[:2]) - room
+        low, high = float(across @ pads[0]) + room, float(across @ pads[1]) - room
+        fingers = {*hand.grasp_contact_links, *(pad.link for pad in hand.pad_points)} & set(description.geometry)
+        depths = [
+            (to_grasp @ links[finger])[:, 2, :3] @ piece.vertices.T + (to_grasp @ links[finger])[:, 2, 3:]
+            for finger in fingers
+            for piece in description.geometry[finger].pieces
+        ]
         # the approach points down, so a yaw about it runs backwards in the table's plane
-        return Closing(float(-np.arctan2(across[1], across[0])), min(max(0.0, low), max(high, low)))
+        yaw = float(-np.arctan2(across[1], across[0]))
+        return Closing(yaw, min(max(0.0, low), max(high, low)), max((float(d.max()) for d in depths), default=0.0))
 
 
 class _Script:
@@ -253,9 +277,10 @@ class _Script:
         self.at[:, :3] += share[:, None] * away
         self.at[:, 3] += (goal[:, 3] - self.at[:, 3]).clamp(-env.dt, env.dt)
         arrived = (goal - self.at).abs().amax(dim=1) < 1e-5
+        arrived &= (self.task.grasp_position - self.at[:, :3]).norm(dim=1) < ARRIVED
         self.rested = torch.where(arrived, self.rested + env.dt, 0.0)
         closed = self.task.gripper.state == simulo.GripperState.CLOSED
-        done = torch.where(self.phase == self.CLOSE, closed, self.rested >= 0.2) & (self.phase < self.LIFT)
+        done = torch.where(self.phase == self.CLOSE, closed, self.rested >= 0.1) & (self.phase < self.LIFT)
         grip = torch.where(self.phase >= self.CLOSE, 1.0, -1.0)
         self.phase += done
         self.rested[done] = 0.0
@@ -272,8 +297,8 @@ class _Script:
         goal = task.start.clone()
         yaw = goal[:, 3]
         goal[:, :2] += task.aim - task.closing.shift * torch.stack([yaw.cos(), yaw.sin()], dim=1)
-        height = torch.tensor([0.08, 0.0, 0.0, LIFT + 0.02])[self.phase]
-        goal[:, 2] += height
+        grasp = max(0.0, task.closing.reach + ABOVE_TABLE - CUBE / 2)  # above the cube's middle
+        goal[:, 2] += torch.tensor([grasp + 0.08, grasp, grasp, grasp + LIFT + 0.02])[self.phase]
         return goal
 
 

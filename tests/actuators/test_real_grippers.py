@@ -24,7 +24,7 @@ from tests.sdk.models import needs_model
 lift = load_task_module("tasks/lift.py")
 CUBE = lift.CUBE
 BAR = 0.005  # m, radius of the bar that holds open jaws open
-GRIPPERS = ["openarm", "franka_hand", "so101"]
+GRIPPERS = ["openarm", "franka_hand", "robotiq_2f85", "so101"]
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,9 @@ def open_pads(description: RobotDescription, chosen: GripperPreset) -> np.ndarra
     return np.array([(links[pad.link] @ [*pad.position, 1.0])[:3] for pad in pads])
 
 
-@pytest.mark.parametrize(("gripper", "open_width"), [("openarm", None), ("franka_hand", None), ("so101", 0.4)])
+@pytest.mark.parametrize(
+    ("gripper", "open_width"), [("openarm", None), ("franka_hand", None), ("robotiq_2f85", None), ("so101", 0.4)]
+)
 def test_b07_jaws_that_something_holds_open_are_not_closed(gripper, open_width):
     needs_model(preset(gripper).robot)
     env = simulo.LearningEnv(WithBar(gripper, open_width))

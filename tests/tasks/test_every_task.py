@@ -17,6 +17,7 @@ TASKS = [
     ("pick_place", {}),
     ("lift", {"gripper": "openarm"}),
     ("lift", {"gripper": "franka_hand"}),
+    ("lift", {"gripper": "robotiq_2f85"}),
     ("lift", {"gripper": "so101"}),
     ("suction_pick", {}),
 ]
