@@ -8,7 +8,7 @@ from torch import Tensor
 from simulo.actuators import ParallelGripperActuator, SurfaceGripperActuator
 from simulo.handles import BondLimits
 from simulo.robot import Robot
-from tests.sdk.fakes import FakeArticulation, two_finger_description
+from tests.sdk.fakes import FakeArticulation, attached, two_finger_description
 
 NOTHING, BLOCK = -1, 7
 
@@ -38,7 +38,7 @@ class FakeBonds:
 
     def sample(self) -> tuple[Tensor, Tensor]:
         told = self.bonded.clone(), self.broken.clone()
-        self.broken[:] = NOTHING
+        self.broken.fill_(NOTHING)
         return told
 
     def reset(self, env_ids: Tensor) -> None:
@@ -102,3 +102,22 @@ def tick(rig: Rig, times: int = 1) -> list[int]:
         rig.step()
         rig.gripper.update(0.02)
     return rig.gripper.state.tolist()
+
+
+class Jaws:
+    """A parallel gripper whose fingers are where a test says: one `sample` is one physics step and one update."""
+
+    def __init__(self, num_envs: int = 1, **options):
+        self.robot, self.articulation = attached(two_finger_description(coupled=False), num_envs)
+        self.gripper = ParallelGripperActuator(self.robot, "finger.", **options)
+
+    def sample(self, positions, speeds, dt: float = 0.02) -> list[int]:
+        self.articulation.positions[:, 1:] = torch.as_tensor(positions, dtype=torch.float32)
+        self.articulation.velocities[:, 1:] = torch.as_tensor(speeds, dtype=torch.float32)
+        self.articulation.physics_tick += 1
+        self.gripper.update(dt)
+        return self.gripper.state.tolist()
+
+    @property
+    def targets(self) -> list[list[float]]:
+        return [[round(value, 5) for value in row] for row in self.robot.joint_position_targets[:, 1:].tolist()]

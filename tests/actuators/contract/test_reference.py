@@ -1,8 +1,8 @@
 """The published contract of the parallel gripper, sentence by sentence: what each says, and the test that holds it.
 
 Sentences are retold in our own words, in the order of the document. The tests here use a simulator whose readings the
-test dictates; those about physics are in test_reference_physics.py, those about both grippers in test_shared.py, and
-others stand in the files that they belong to.
+test dictates, as do those in test_reference_life.py; those about physics are in test_reference_physics.py, those about
+both grippers in test_shared.py, and others stand in the files that they belong to.
 
 Opening
 - it sends position targets to finger joints: test_its_commands_are_what_one_would_write_by_hand
@@ -98,7 +98,6 @@ reset
 - without ids it opens everything, with them one: test_one_reset_among_2048_held_blocks_drops_one
 """
 
-import inspect
 import itertools
 import math
 import re
@@ -107,35 +106,15 @@ from pathlib import Path
 import pytest
 import torch
 
-import simulo
-from simulo.actuators import GripperCommand, GripperState, ParallelGripperActuator
-from simulo.robot import Robot
+from simulo.actuators import GripperCommand, GripperState
+from tests.actuators.contract.rigs import Jaws
 from tests.sdk.fakes import attached, two_finger_description
 
 CLOSE, OPEN, IDLE = GripperCommand.CLOSE, GripperCommand.OPEN, GripperCommand.IDLE
 
 
-class Hand:
-    """A gripper and its readings: one `sample` is one physics step and one update."""
-
-    def __init__(self, num_envs: int = 1, **options):
-        self.robot, self.articulation = attached(two_finger_description(coupled=False), num_envs)
-        self.gripper = ParallelGripperActuator(self.robot, "finger.", **options)
-
-    def sample(self, positions, speeds, dt: float = 0.02) -> list[int]:
-        self.articulation.positions[:, 1:] = torch.as_tensor(positions, dtype=torch.float32)
-        self.articulation.velocities[:, 1:] = torch.as_tensor(speeds, dtype=torch.float32)
-        self.articulation.physics_tick += 1
-        self.gripper.update(dt)
-        return self.gripper.state.tolist()
-
-    @property
-    def targets(self) -> list[list[float]]:
-        return [[round(value, 5) for value in row] for row in self.robot.joint_position_targets[:, 1:].tolist()]
-
-
 def test_the_list_above_names_tests_that_exist() -> None:
-    listed = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", __doc__)) - {"test_reference_physics", "test_shared"}
+    listed = set(re.findall(r"\btest_\w+\b(?!\.py)", __doc__))
     folder = Path(__file__).parents[1]
     written = {
         name for file in folder.rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
@@ -150,7 +129,7 @@ def test_the_list_above_names_tests_that_exist() -> None:
 def test_its_commands_are_what_one_would_write_by_hand():
     by_hand, _ = attached(two_finger_description(coupled=False), 2)
     by_hand.set_joint_position_target([0.04, 0.04], joint_ids=by_hand.find_joints("finger.*"))
-    made = Hand(2)
+    made = Jaws(2)
     made.gripper.set_command(OPEN)
     assert torch.equal(made.robot.joint_position_targets, by_hand.joint_position_targets)
     by_hand.set_joint_position_target([0.0, 0.0], joint_ids=by_hand.find_joints("finger.*"))
@@ -159,7 +138,7 @@ def test_its_commands_are_what_one_would_write_by_hand():
 
 
 def test_one_command_reaches_every_environment():
-    made = Hand(3)
+    made = Jaws(3)
     made.gripper.set_command(OPEN)
     assert made.targets == [[0.04, 0.04]] * 3
     made.gripper.set_command(0.9)
@@ -177,7 +156,7 @@ def test_there_are_three_states():
 
 
 def test_every_environment_has_a_state_of_its_own():
-    made = Hand(3)
+    made = Jaws(3)
     made.gripper.set_commands([CLOSE, CLOSE, OPEN])
     for _ in range(2):
         made.sample(0.02, [[0.0, 0.0], [0.05, 0.05], [0.0, 0.0]])
@@ -187,7 +166,7 @@ def test_every_environment_has_a_state_of_its_own():
 
 def test_the_state_is_told_from_finger_joints_alone():
     """The lift may race and contacts cannot even be read here; the answer is the same."""
-    calm, racing = Hand(), Hand()
+    calm, racing = Jaws(), Jaws()
     racing.articulation.velocities[:, 0] = 5.0
     for made in (calm, racing):
         made.gripper.set_command(CLOSE)
@@ -196,7 +175,7 @@ def test_the_state_is_told_from_finger_joints_alone():
 
 
 def test_closing_lasts_until_closed():
-    made = Hand()
+    made = Jaws()
     made.gripper.set_command(CLOSE)
     assert made.sample(0.03, 0.05) == [GripperState.CLOSING]
     made.gripper.set_command(IDLE)
@@ -207,14 +186,14 @@ def test_closing_lasts_until_closed():
 
 
 def test_on_the_tolerance_a_speed_is_rest_and_a_distance_is_not_travel():
-    at_rest = Hand(velocity_tolerance=0.0078125, position_tolerance=0.0078125, open_width=0.03125)  # exact in binary
+    at_rest = Jaws(velocity_tolerance=0.0078125, position_tolerance=0.0078125, open_width=0.03125)  # exact in binary
     at_rest.gripper.set_command(CLOSE)
     assert [at_rest.sample(0.015625, [0.0078125, -0.0078125])[0] for _ in range(2)] == [0, 1]
     for speed in (math.nextafter(0.0078125, 1.0) + 1e-8, -0.00782):
-        moving = Hand(velocity_tolerance=0.0078125)
+        moving = Jaws(velocity_tolerance=0.0078125)
         moving.gripper.set_command(CLOSE)
         assert [moving.sample(0.02, [0.0, speed])[0] for _ in range(3)] == [0, 0, 0]
-    near = Hand(position_tolerance=0.0078125, open_width=0.03125)
+    near = Jaws(position_tolerance=0.0078125, open_width=0.03125)
     near.gripper.set_command(CLOSE)
     assert [near.sample(0.0234375, 0.0)[0] for _ in range(3)] == [0, 0, 0]
     assert [near.sample(0.0390625, 0.0)[0] for _ in range(3)] == [0, 0, 0]  # pushed open by as much
@@ -223,7 +202,7 @@ def test_on_the_tolerance_a_speed_is_rest_and_a_distance_is_not_travel():
 
 @pytest.mark.parametrize("width", [0.03, 0.015, 0.0, -0.001])
 def test_what_stops_short_of_closed_is_closed(width):
-    made = Hand()
+    made = Jaws()
     made.gripper.set_command(CLOSE)
     assert [made.sample(width, 0.0)[0] for _ in range(2)] == [0, 1]
     assert made.gripper.is_closed()
@@ -231,7 +210,7 @@ def test_what_stops_short_of_closed_is_closed(width):
 
 def test_open_is_everything_else():
     """Fingers that rest half-way under no close command: never commanded, idle, opened, idle after it."""
-    made = Hand()
+    made = Jaws()
     states = [made.sample(0.02, 0.0)[0] for _ in range(3)]
     for command in (IDLE, OPEN, IDLE):
         made.gripper.set_command(command)
@@ -245,7 +224,7 @@ def test_open_is_everything_else():
 def test_a_swinging_finger_is_not_closed_as_it_turns():
     """A damped swing about 20 mm, sampled at its turning points as well: a test of one sample would fire at them."""
     period, decay = 0.1, 3.0  # s, 1/s
-    made = Hand()
+    made = Jaws()
     made.gripper.set_command(CLOSE)
     one_sample, states, speeds = [], [], []
     for k in range(200):
@@ -265,7 +244,7 @@ def test_a_wobble_that_flips_a_state_without_memory_flips_nothing():
     """A held thing that shifts for a second: 13 changes where each pair of samples is asked anew, and none here."""
     quiet, shift = [0.0, 0.0, 0.0, 0.0], [0.02, 0.02, 0.02, 0.02]
     speeds = [0.0] * 2 + (shift + quiet) * 6 + shift
-    made = Hand()
+    made = Jaws()
     made.gripper.set_command(CLOSE)
     states = [made.sample(0.02, speed)[0] for speed in speeds]
     without = [int(all(abs(s) <= 0.01 for s in speeds[max(0, k - 1) : k + 1])) for k in range(1, len(speeds))]
@@ -277,7 +256,7 @@ def test_a_wobble_that_flips_a_state_without_memory_flips_nothing():
 
 
 def test_open_is_told_before_the_fingers_arrive():
-    made = Hand(2)
+    made = Jaws(2)
     made.gripper.set_command(CLOSE)
     for _ in range(2):
         made.sample(0.0, 0.0)
@@ -286,156 +265,3 @@ def test_open_is_told_before_the_fingers_arrive():
     for position in (0.005, 0.015, 0.025):  # on the way, at speed
         assert made.sample([[position, position], [0.0, 0.0]], [[0.2, 0.2], [0.0, 0.0]]) == [-1, 1]
     assert not made.gripper.is_closed(0)
-
-
-# --- what it is made of -----------------------------------------------------------------------------------------------
-
-
-def test_the_constructor_is_the_published_one():
-    """In its order; what is ours comes behind."""
-    empty = inspect.Parameter.empty
-    parameters = [(name, p.default) for name, p in inspect.signature(ParallelGripperActuator).parameters.items()]
-    assert parameters[:10] == [
-        ("robot", empty),
-        ("finger_joints", empty),
-        ("open_width", 0.04),
-        ("closed_width", 0.0),
-        ("open_threshold", -0.3),
-        ("close_threshold", 0.3),
-        ("position_tolerance", 0.002),
-        ("velocity_tolerance", 0.01),
-        ("path", None),
-        ("enabled", True),
-    ]
-    assert all(default is not empty for _, default in parameters[10:])
-
-
-def test_arguments_are_attributes():
-    robot, _ = attached(two_finger_description(coupled=False), 1)
-    given = {
-        "robot": robot,
-        "finger_joints": "finger.",
-        "open_width": 0.03,
-        "closed_width": 0.01,
-        "open_threshold": -0.2,
-        "close_threshold": 0.4,
-        "position_tolerance": 0.003,
-        "velocity_tolerance": 0.02,
-        "path": "/World/Gripper",
-        "enabled": False,
-    }
-    made = ParallelGripperActuator(*given.values())
-    assert {name: getattr(made, name) for name in given} == given
-
-
-def test_it_is_refused_by_a_scene_and_by_a_robot():
-    robot = Robot(two_finger_description(coupled=False))
-    gripper = ParallelGripperActuator(robot, "finger.")
-    with pytest.raises(TypeError, match="on_start"):
-        simulo.Scene().add(gripper, at="/World/Gripper")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="on_start"):
-        robot.add_actuator(gripper, attach_to="hand")  # type: ignore[arg-type]
-
-
-def test_another_writer_has_the_last_word_until_the_next_command():
-    made = Hand()
-    made.gripper.set_command(CLOSE)
-    made.robot.set_joint_position_target([0.01, 0.01], joint_ids=[1, 2])
-    made.gripper.set_command(IDLE)
-    made.sample(0.02, 0.0)
-    assert made.targets == [[0.01, 0.01]]
-    made.gripper.set_command(CLOSE)
-    assert made.targets == [[0.0, 0.0]]
-
-
-# --- assigned later ---------------------------------------------------------------------------------------------------
-
-
-def test_assigned_values_count_from_the_next_use():
-    made = Hand()
-    made.gripper.open_width, made.gripper.closed_width = 0.035, 0.005
-    made.gripper.set_command(OPEN)
-    assert made.targets == [[0.035, 0.035]]
-    made.gripper.set_command(CLOSE)
-    assert made.targets == [[0.005, 0.005]]
-    made.gripper.open_threshold, made.gripper.close_threshold = -0.8, 0.8
-    made.gripper.set_command(-0.7)
-    assert made.targets == [[0.005, 0.005]]
-    assert [made.sample(0.02, 0.015)[0] for _ in range(2)] == [0, 0]
-    made.gripper.velocity_tolerance = 0.02
-    assert made.sample(0.02, 0.015) == [0]
-    made.gripper.position_tolerance = 0.016  # the fingers have come 15 mm
-    assert made.sample(0.02, 0.015) == [0]
-    made.gripper.position_tolerance = 0.002
-    assert [made.sample(0.02, 0.015)[0] for _ in range(2)] == [0, 1]
-
-
-def test_assigned_values_are_not_checked_again():
-    made = Hand()
-    made.gripper.closed_width = made.gripper.open_width
-    made.gripper.open_threshold, made.gripper.close_threshold = 0.5, -0.5
-    made.gripper.velocity_tolerance = -1.0
-    made.gripper.set_command(IDLE)
-    assert made.sample(0.02, 0.0)[0] in (0, -1)
-
-
-# --- before attach and before the first update ------------------------------------------------------------------------
-
-
-def test_before_attach_the_robots_state_raises():
-    robot = Robot(two_finger_description(coupled=False))
-    gripper = ParallelGripperActuator(robot, "finger.")
-    assert gripper.get_state() == [GripperState.OPEN]
-    with pytest.raises(RuntimeError, match="not attached"):
-        _ = robot.state
-
-
-def test_one_open_stands_for_all_until_the_first_update():
-    made = Hand(4)
-    assert made.gripper.get_state() == [GripperState.OPEN]
-    made.gripper.set_command(CLOSE)
-    assert made.gripper.get_state() == [GripperState.OPEN]
-    made.gripper.update(0.02)
-    assert made.gripper.get_state() == [GripperState.CLOSING] * 4
-
-
-# --- methods ----------------------------------------------------------------------------------------------------------
-
-
-def test_is_open_and_is_closed_ask_one_environment():
-    made = Hand(2)
-    made.gripper.set_commands([OPEN, CLOSE])
-    for _ in range(2):
-        made.sample(0.02, 0.0)
-    assert (made.gripper.is_open(), made.gripper.is_closed()) == (True, False)
-    assert (made.gripper.is_open(instance=1), made.gripper.is_closed(instance=1)) == (False, True)
-
-
-@pytest.mark.parametrize("dt", [0.0, 1e-9, 1000.0, -1.0])
-def test_the_time_step_changes_nothing(dt):
-    made = Hand()
-    made.gripper.set_command(CLOSE)
-    assert [made.sample(0.02, speed, dt)[0] for speed in (0.05, 0.0, 0.0)] == [0, 0, 1]
-
-
-def test_reset_opens_the_fingers_and_forgets():
-    made = Hand()
-    made.gripper.set_command(CLOSE)
-    made.sample(0.02, 0.0)
-    made.gripper.reset()  # one settled sample behind it, which must not count for the next close
-    assert made.targets == [[0.04, 0.04]]
-    assert made.gripper.get_state() == [GripperState.OPEN]
-    made.gripper.set_command(CLOSE)
-    assert [made.sample(0.02, 0.0)[0] for _ in range(2)] == [0, 1]
-
-
-@pytest.mark.parametrize("ids", [torch.tensor([1, 3]), [1, 3], None])
-def test_reset_takes_a_tensor_a_list_or_none(ids):
-    made = Hand(4)
-    made.gripper.set_command(CLOSE)
-    for _ in range(2):
-        made.sample(0.02, 0.0)
-    made.gripper.reset(env_ids=ids)
-    opened = [0, 1, 2, 3] if ids is None else [1, 3]
-    assert [i for i, state in enumerate(made.gripper.get_state()) if state is GripperState.OPEN] == opened
-    assert [i for i, target in enumerate(made.targets) if target == [0.04, 0.04]] == opened
