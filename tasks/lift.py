@@ -211,6 +211,11 @@ class LiftTask(simulo.Task):
         return self.cube.state.pose[:, 2].float() - self.start[:, 2]
 
     @property
+    def grasp_height(self) -> float:
+        """Where the hand should take the cube, above its middle: there, unless the fingers reach down to the table."""
+        return max(0.0, self.closing.reach + ABOVE_TABLE - CUBE / 2)
+
+    @property
     def grasp_position(self) -> Tensor:
         """The grasp point in the environment's frame, shape (num_envs, 3)."""
         pose = self.robot.state.link_poses[:, self.hand_link]
@@ -297,8 +302,7 @@ class _Script:
         goal = task.start.clone()
         yaw = goal[:, 3]
         goal[:, :2] += task.aim - task.closing.shift * torch.stack([yaw.cos(), yaw.sin()], dim=1)
-        grasp = max(0.0, task.closing.reach + ABOVE_TABLE - CUBE / 2)  # above the cube's middle
-        goal[:, 2] += torch.tensor([grasp + 0.08, grasp, grasp, grasp + LIFT + 0.02])[self.phase]
+        goal[:, 2] += task.grasp_height + torch.tensor([0.08, 0.0, 0.0, LIFT + 0.02])[self.phase]
         return goal
 
 

@@ -194,6 +194,35 @@ def test_held_is_what_the_cubes_own_motion_says(outcome):
     assert truth == outcome.held, outcome.stray_mm
 
 
+@pytest.mark.parametrize("gripper", ["franka_hand", "robotiq_2f85", "so101"])  # openarm: test_grasping.py
+def test_b05_resetting_one_hand_of_four_drops_one_cube(gripper):
+    needs_model(preset(gripper).robot)
+    env = simulo.LearningEnv(Rig(gripper), num_envs=4)
+    env.reset(seed=0)
+    task, grip = env.task, torch.ones(4)
+    here, up = torch.zeros(4, 3), torch.tensor([[0.0, 0.0, 0.06]]).repeat(4, 1)
+    here[:, 2] = task.grasp_height
+    move(env, up, -grip, 0.6)
+    move(env, here, -grip, 0.9)
+    move(env, here, grip, 1.2)
+    move(env, up, 0 * grip, 0.6)
+    move(env, up, 0 * grip, 0.4)
+    assert task.gripper.state.tolist() == [1, 1, 1, 1]
+    driven = task.robot.find_joints(task.preset.joint)
+    before, height = task.robot.joint_position_targets[:, driven].clone(), task.cube.state.pose[:, 2].clone()
+    task.gripper.reset(env_ids=[2])
+    task.gripper.reset([])
+    move(env, up, 0 * grip, 1.0)
+    assert task.gripper.state.tolist() == [1, 1, -1, 1]
+    others = [0, 1, 3]
+    assert torch.equal(task.robot.joint_position_targets[others][:, driven], before[others])
+    assert task.gripper.held(task.cube).tolist() == [True, True, False, True]
+    fallen = height - task.cube.state.pose[:, 2]
+    assert fallen[others].abs().max() < 0.003
+    assert fallen[2] > 0.03
+    env.close()
+
+
 class WithBar(Rig):
     """A bar that fits between the open pads, a tenth of a millimetre from each; `jam` puts it there."""
 
