@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import cast
 
 import numpy as np
@@ -101,12 +102,20 @@ def _decode_tensor(values: Tensor, rule: CommandRule) -> Tensor:
         raise TypeError(f"commands are complex; {_POLARITY}")
     if not values.is_floating_point():
         values = values.to(torch.float32)
+    low, high = (_rounded(threshold, values.dtype) for threshold in (rule.open_threshold, rule.close_threshold))
+    intent = (values > high).to(torch.int8) - (values < low).to(torch.int8)
     finite = torch.isfinite(values)
-    if rule.refuses_not_finite and not finite.all():
+    if not rule.refuses_not_finite:
+        return intent.masked_fill(~finite, NOT_FINITE)
+    if not finite.all():
         _refuse_not_finite((~finite).nonzero().flatten().tolist(), "")
-    low = torch.tensor(rule.open_threshold, dtype=values.dtype, device=values.device)
-    high = torch.tensor(rule.close_threshold, dtype=values.dtype, device=values.device)
-    return ((values > high).to(torch.int8) - (values < low).to(torch.int8)).masked_fill(~finite, NOT_FINITE)
+    return intent
+
+
+@cache
+def _rounded(threshold: float, dtype: torch.dtype) -> float:
+    """The threshold as `dtype` has it."""
+    return float(torch.tensor(threshold, dtype=dtype))
 
 
 def _decode_list(commands: Sequence, rule: CommandRule, whole: str) -> list[int]:

@@ -150,15 +150,12 @@ class ParallelGripperActuator(Gripper):
         if not self.enabled or not self._connect():
             return
         intent = intent.to(self.robot.device)
-        opened, closed = (
-            self._positions(self.open_width, "open_width"),
-            self._positions(self.closed_width, "closed_width"),
-        )
-        bad = intent == NOT_FINITE
-        self._latch.command(intent.masked_fill(bad, 0))
+        opened = self._positions(self.open_width, "open_width")
+        closed = self._positions(self.closed_width, "closed_width")
+        places = torch.stack([opened, opened, closed, torch.full_like(opened, torch.nan)])  # for -1, 0, +1, NOT_FINITE
+        self._latch.command(intent * (intent != NOT_FINITE))
         commanded = intent.nonzero().flatten()
-        positions = torch.where(intent[commanded, None] < 0, opened, closed)
-        self._drive(commanded, positions.masked_fill(bad[commanded, None], torch.nan))
+        self._drive(commanded, places[intent[commanded].long() + 1])
 
     def _drive(self, env_ids: Tensor, positions: Tensor) -> None:
         """positions: of all fingers, shape (fingers,) or (M, fingers); only the driven ones are commanded."""
