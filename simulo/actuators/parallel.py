@@ -86,9 +86,10 @@ class ParallelGripperActuator(Gripper):
         if not self._connect() or ids.numel() == 0:
             return
         ids = ids.to(self.robot.device)
+        opened = self._positions(self.open_width, "open_width")
         self._latch.clear(ids, self.robot.has_accepted_commands[ids])
         if self.enabled:
-            self._drive(ids, self._positions(self.open_width, "open_width"))
+            self._drive(ids, opened)
 
     # --- state -------------------------------------------------------------------------------------------------------
 

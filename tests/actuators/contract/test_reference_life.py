@@ -108,6 +108,26 @@ def test_assigned_values_are_not_checked_again():
     assert made.sample(0.02, 0.0)[0] in (0, -1)
 
 
+def test_what_raises_because_of_an_assigned_pattern_changes_nothing():
+    made = Jaws(2)
+    made.gripper.set_commands([CLOSE, OPEN])
+    for _ in range(2):
+        made.sample(0.02, 0.0)
+    targets = made.targets
+    made.gripper.finger_joints = "thumb"
+    for call in (
+        lambda: made.gripper.set_commands([OPEN, CLOSE]),
+        made.gripper.reset,
+        lambda: made.gripper.update(0.02),
+    ):
+        with pytest.raises(ValueError, match=r"'thumb' matches no joint.*'finger1', 'finger2'"):
+            call()
+    assert made.gripper.state.tolist() == [1, -1]
+    made.gripper.finger_joints = "finger."
+    assert made.sample(0.02, 0.0) == [1, -1]
+    assert made.targets == targets
+
+
 # --- before attach and before the first update ------------------------------------------------------------------------
 
 
