@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 import simulo
-from simulo.description import RobotDescription, reference_fk
+from simulo.description import RobotDescription, load_description, reference_fk
 from simulo.evaluation.scripted import ArmPath, TakesDeclarations
 from simulo.gate import Region
 from simulo.grippers import GripperPreset, preset
@@ -36,51 +36,27 @@ GRASP_DURATION = 4.0  # s
 
 @dataclass(frozen=True)
 class Station:
-    """Where a robot reaches a table from above.
+    """Where an arm reaches a table from above.
 
-    middle: x, y of where cubes stand. table_top: z. yaw: of the closing direction, comfortable there.
-    posture: joint positions near the ones that put the hand above the middle; the others stay in the rest pose.
+    middle: x, y of where cubes stand. table_top: z. yaw: of the closing direction, comfortable there. posture: of the
+    arm's joints, base to hand, near one with the hand above the middle. parked: other joints that have to be away.
     """
 
     middle: tuple[float, float]
     table_top: float
     yaw: float
-    posture: Mapping[str, float] = field(default_factory=dict)
+    posture: tuple[float, ...]
+    parked: Mapping[str, float] = field(default_factory=dict)
 
 
 STATIONS = {
-    "openarm": Station(
-        (0.25, -0.12),
-        0.38,
-        0.75,
-        {
-            "openarm_right_joint1": -1.0,
-            "openarm_right_joint2": 2.6,
-            "openarm_right_joint3": 0.1,
-            "openarm_right_joint4": 1.75,
-            "openarm_right_joint5": 0.6,
-            "openarm_right_joint7": 0.5,
-            "openarm_left_joint4": 2.0,
-        },
+    "openarm": Station((0.25, -0.12), 0.38, 0.75, (-1.0, 2.6, 0.1, 1.75, 0.6, 0.0, 0.5), {"openarm_left_joint4": 2.0}),
+    "openarm_left": Station(
+        (0.25, 0.12), 0.38, -0.75, (1.0, -2.6, -0.1, 1.75, -0.6, 0.0, -0.5), {"openarm_right_joint4": 2.0}
     ),
-    "franka_panda": Station(
-        (0.50, 0.0), 0.0, np.pi / 2, {"joint2": 0.2, "joint4": -2.2, "joint6": 2.4, "joint7": np.pi / 4}
-    ),
-    "ur5e_2f85": Station(
-        (0.45, 0.0),
-        0.0,
-        np.pi / 2,
-        {
-            "shoulder_pan_joint": 2.84,
-            "shoulder_lift_joint": -1.6,
-            "elbow_joint": 2.11,
-            "wrist_1_joint": -2.08,
-            "wrist_2_joint": -np.pi / 2,
-            "wrist_3_joint": -0.3,
-        },
-    ),
-    # straight down, this arm reaches little above its own foot
-    "so101": Station((0.22, 0.0), -0.12, np.pi, {"shoulder_lift": 0.6, "elbow_flex": 0.6, "wrist_flex": 0.4}),
+    "franka_hand": Station((0.50, 0.0), 0.0, np.pi / 2, (0.0, 0.2, 0.0, -2.2, 0.0, 2.4, np.pi / 4)),
+    "robotiq_2f85": Station((0.45, 0.0), 0.0, np.pi / 2, (2.84, -1.6, 2.11, -2.08, -np.pi / 2, -0.3)),
+    "so101": Station((0.22, 0.0), -0.12, np.pi, (0.0, 0.6, 0.6, 0.4, 0.0)),  # it reaches little above its own foot
 }
 
 
@@ -97,14 +73,18 @@ class LiftTask(simulo.Task):
 
     def __init__(self, gripper: str = "openarm"):
         self.gripper_name, self.preset = gripper, preset(gripper)
-        if self.preset.robot not in STATIONS:
-            raise ValueError(f"gripper={gripper!r} is on {self.preset.robot!r}; stations: {', '.join(STATIONS)}")
-        self.station = STATIONS[self.preset.robot]
+        if gripper not in STATIONS:
+            raise ValueError(f"the gripper {gripper!r} is on no arm that has a station here; {', '.join(STATIONS)} are")
+        self.station = STATIONS[gripper]
 
     # --- scene -------------------------------------------------------------------------------------------------------
 
     def build(self, scene: simulo.Scene) -> None:
-        self.robot = simulo.Robot(self.preset.robot, initial_joint_positions=self.station.posture)
+        description = load_description(self.preset.robot)
+        posture = dict(zip(arm_joints(description, self.preset), self.station.posture, strict=True)) | dict(
+            self.station.parked
+        )
+        self.robot = simulo.Robot(description, initial_joint_positions=posture)
         scene.add(self.robot, at="/World/Robot")
         (x, y), top = self.station.middle, self.station.table_top
         board = simulo.Pose((x, y, top - BOARD / 2))
@@ -117,8 +97,7 @@ class LiftTask(simulo.Task):
         self.gripper = simulo.ParallelGripperActuator(robot=self.robot, **self.preset)
         description, hand = self.robot.description, self.robot.description.gripper(self.preset.hand)
         self.closing = Closing.of(description, self.preset)
-        columns = ArmPath.to_grasp(description, hand.name).columns
-        arm = [description.joint_names[column] for column in columns]
+        arm = arm_joints(description, self.preset)
         self.ik = simulo.DifferentialIKController(self.robot, f"gripper:{hand.name}", arm)
         self.hand_link, self.grasp_point = self.robot.link_names.index(hand.hand_link), hand.grasp_frame.position
         self.start = torch.zeros(env.num_envs, 4)  # x, y, z of the cube and its yaw, as drawn
@@ -304,6 +283,11 @@ class _Script:
         goal[:, :2] += task.aim - task.closing.shift * torch.stack([yaw.cos(), yaw.sin()], dim=1)
         goal[:, 2] += task.grasp_height + torch.tensor([0.08, 0.0, 0.0, LIFT + 0.02])[self.phase]
         return goal
+
+
+def arm_joints(description: RobotDescription, chosen: GripperPreset) -> list[str]:
+    """The joints that carry a hand, base to hand."""
+    return [description.joint_names[column] for column in ArmPath.to_grasp(description, chosen.hand).columns]
 
 
 def _pose(row: Tensor) -> simulo.Pose:

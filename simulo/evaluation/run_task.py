@@ -91,7 +91,10 @@ def make_task(settings: RunSettings) -> Task:
     for name, value in asked.items():
         if name not in taken:
             raise SimuloError(f"{settings.task} takes no {name}; leave out --{name} {value}")
-    return task_class(**asked)
+    try:
+        return task_class(**asked)
+    except ValueError as error:
+        raise SimuloError(f"{settings.task}: {error}") from error
 
 
 def _declared_robot(task: Task) -> Robot:

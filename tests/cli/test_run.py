@@ -81,6 +81,26 @@ def test_without_a_gate_nothing_is_judged(simulo: Callable, task: Path, tmp_path
     assert json.loads(file.read_text())["stops"] is None
 
 
+def test_the_gripper_asked_for_is_the_one_reported(simulo: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    arguments = ("--gripper", "openarm", "--episodes", "1", "--steps", "3", "--no-gate", "--json", str(file))
+    assert simulo("run", "tasks/lift.py", *arguments).code == 0
+    figures = json.loads(file.read_text())
+    assert set(figures) == KEYS
+    assert (figures["robot"], figures["gripper"], figures["stops"]) == ("openarm", "openarm", None)
+
+
+def test_a_robot_without_geometry_runs_without_a_gate(simulo: Callable, task: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.py"
+    loaded = """dataclasses.replace(simulo.load_description("openarm"), geometry={})"""
+    bare.write_text("import dataclasses" + TASK.replace('asset="openarm"', f"asset={loaded}"))
+    file = tmp_path / "run.json"
+    assert simulo("run", str(bare), "--episodes", "1", "--world", "primitives", "--json", str(file)).code == 0
+    assert json.loads(file.read_text())["stops"] is None
+    run = simulo("run", str(bare), "--episodes", "1", "--gate", "--world", "primitives")
+    assert run.code == 2, "asked for, a gate that cannot vouch is refused"
+
+
 def test_a_step_limit_before_the_first_end_gives_no_rate(simulo: Callable, task: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     arguments = ("--episodes", "2", "--steps", "3", "--world", "none", "--json", str(file))
@@ -102,6 +122,9 @@ def test_wrong_use(simulo: Callable, task: Path, tmp_path: Path) -> None:
         ((str(no_policy),), "has no scripted_policy()"),
         ((str(no_box),), "has no map_box"),
         ((str(task), "--backend", "dreams"), "'dreams'"),
+        ((str(task), "--gripper", "openarm"), "takes no gripper; leave out --gripper openarm"),
+        (("tasks/lift.py", "--gripper", "opnarm"), "did you mean 'openarm'?"),
+        (("tasks/lift.py", "--robot", "openarm"), "takes no robot"),
         ((str(task), "--device", "tpu"), "'tpu'"),
     ]:
         run = simulo("run", *arguments)
