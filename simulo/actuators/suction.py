@@ -95,7 +95,7 @@ def sampled(
         searched=searched,
         bonded=sample.bonded.clone(),
         barred=broke * sample.broken + (1 - broke) * state.barred,
-        barred_for=broke * rearm_time + (1 - broke) * (state.barred_for - dt).clamp(min=0.0),
+        barred_for=broke.double() * rearm_time + (1 - broke) * (state.barred_for - dt).clamp(min=0.0),
     )
 
 

@@ -123,6 +123,21 @@ def test_a_broken_bond_is_closing_again_and_its_body_barred_for_the_rearm_time()
     assert [machine.sample() for _ in range(2)] == [SEEKING, GAVE_UP], "a whole interval from the break on"
 
 
+def test_times_are_kept_in_double_precision():
+    """A tenth of a second in fifty steps of 2 ms: barred up to the last and no longer."""
+    machine = Machine()
+    machine.command(1)
+    machine.sample(BOX)
+    bodies = (torch.tensor([NO_BODY], dtype=torch.int32), torch.tensor([BOX], dtype=torch.int32))
+    machine.latch.observe(BondSample(*bodies), 0.002, 10.0, 0.1)
+    barred = []
+    for _ in range(50):
+        nothing = torch.tensor([NO_BODY], dtype=torch.int32)
+        machine.latch.observe(BondSample(nothing, nothing), 0.002, 10.0, 0.1)
+        barred.append(machine.barred)
+    assert barred == [BOX] * 49 + [NO_BODY]
+
+
 def test_a_bond_that_came_and_went_between_two_samples_is_barred_too():
     machine = Machine()
     machine.command(1)
