@@ -22,7 +22,7 @@ def fit_piece(
 ) -> ConvexPiece:
     """The certified piece of these points [m], shape (P, 3), in their frame."""
     vertices = certified_vertices(points, label, max_vertices, inflate)
-    rotation = _box_rotation(vertices)
+    rotation = box_rotation(vertices)
     local = vertices @ rotation
     middle = rotation @ (0.5 * (local.min(axis=0) + local.max(axis=0)))
     pose = Pose(tuple(np.round(middle, 9)), tuple(np.round(matrix_to_wxyz(rotation), 12)))
@@ -36,7 +36,7 @@ def fit_piece(
     return ConvexPiece(vertices, pose, (x, y, z), dop.round(9) + 0.0)
 
 
-def _box_rotation(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
+def box_rotation(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rotation (box to link) of the least-volume box with one face flush with a hull face.
 
     For each face normal the least rectangle around the projection has a side flush with an edge of its 2D hull

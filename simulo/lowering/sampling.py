@@ -31,3 +31,21 @@ def thinned(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
     size = cells.max(axis=0) + 1
     _, first = np.unique((cells[:, 0] * size[1] + cells[:, 1]) * size[2] + cells[:, 2], return_index=True)
     return points[np.sort(first)]
+
+
+def hemisphere(count: int) -> NDArray[np.float64]:
+    """Unit vectors spread over half a sphere, shape (count, 3): a Fibonacci spiral."""
+    return _spiral(count, 0.0)
+
+
+def sphere(count: int) -> NDArray[np.float64]:
+    """Unit vectors spread over the sphere, shape (count, 3): a Fibonacci spiral."""
+    return _spiral(count, -1.0)
+
+
+def _spiral(count: int, lowest: float) -> NDArray[np.float64]:
+    share = (np.arange(count) + 0.5) / count
+    height = 1.0 - (1.0 - lowest) * share
+    angle = np.pi * (1.0 + np.sqrt(5.0)) * (np.arange(count) + 0.5)
+    ring = np.sqrt(1.0 - height**2)
+    return np.column_stack([ring * np.cos(angle), ring * np.sin(angle), height])
