@@ -30,6 +30,7 @@ Command = GripperCommand | float
 NOT_FINITE = 2  # what a command asks for that is not finite, where such a command is not refused
 _POLARITY = "a gripper command is a number: -1 opens, 0 is idle, +1 closes (elsewhere True often means open)"
 _SHOWN = 8
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,10 @@ def decode_each(commands: Sequence[Command] | Tensor | NDArray, num_envs: int, n
     """
     if isinstance(commands, np.ndarray):
         _check_count(commands.shape, num_envs, note)
-        single = commands.dtype in (np.bool_, np.float16, np.float32)
-        # wider numbers, and what is no number, go by the rule for a list of them
-        commands = torch.from_numpy(np.array(commands)) if single else list(commands)
+        if commands.dtype.kind in "biuf":
+            commands = torch.from_numpy(_as_singles(commands))
+        else:  # what may hold anything
+            commands = list(commands)
     if isinstance(commands, Tensor):
         _check_count(tuple(commands.shape), num_envs, note)
         return _decode_tensor(commands.detach(), rule)
@@ -141,6 +143,8 @@ def _number(command: object, position: int) -> float | Tensor:
         return command.detach()
     if not isinstance(command, numbers.Real):
         raise TypeError(f"command {position} is {type(command).__name__}; {_POLARITY}")
+    if isinstance(command, int):  # of which there are some that no float can be
+        return float(min(max(command, -int(_LARGEST)), int(_LARGEST)))
     return cast(float, command)
 
 
@@ -150,9 +154,20 @@ def _intent(value: float | Tensor, rule: CommandRule) -> int:
         return int(_decode_tensor(value.reshape(1), rule)[0])
     if not math.isfinite(value):
         return NOT_FINITE
-    kind = np.float16 if type(value) is np.float16 else np.float32
-    compared = kind(value) if abs(value) <= 2.0 else kind(math.copysign(2.0, value))  # no overflow far outside
-    return int(compared > kind(rule.close_threshold)) - int(compared < kind(rule.open_threshold))
+    if type(value) is np.float16:
+        dtype, compared = torch.float16, float(value)
+    else:
+        dtype, compared = torch.float32, float(np.float32(min(max(float(value), -_LARGEST), _LARGEST)))
+    low, high = (_rounded(threshold, dtype) for threshold in (rule.open_threshold, rule.close_threshold))
+    return int(compared > high) - int(compared < low)
+
+
+def _as_singles(values: NDArray) -> NDArray:
+    """A copy in single precision, in which a finite number stays finite; bools and halves as they are."""
+    if values.dtype in (np.bool_, np.float16, np.float32):
+        return np.array(values)
+    largest = np.where(np.isfinite(values), _LARGEST, np.inf)
+    return np.clip(values, -largest, largest).astype(np.float32)
 
 
 def _refuse_not_finite(envs: list[int], whole: str) -> None:

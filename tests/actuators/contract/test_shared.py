@@ -111,6 +111,24 @@ def test_b03_thresholds_are_idle_in_the_precision_they_come_in(make, dtype):
         assert intents(make, lambda g, scalar=scalar: g.set_command(scalar), 1) == [IDLE]
 
 
+def test_thresholds_may_lie_anywhere_and_numbers_be_of_any_size(make):
+    def asked(commands) -> list[int]:
+        def give(gripper):
+            gripper.open_threshold, gripper.close_threshold = -50.0, 1e5
+            gripper.set_commands(commands)
+
+        return intents(make, give, len(commands))
+
+    values = [-51.0, -50.0, 1e5, 1.1e5, 1e300, -1e300]
+    expected = [OPEN, IDLE, IDLE, CLOSE, CLOSE, OPEN]
+    assert asked(values) == asked(np.array(values)) == asked(torch.tensor(values, dtype=torch.float64)) == expected
+    integers = [-51, -50, 100_000, 110_000, 10**400, -(10**400)]
+    assert asked(integers) == expected
+    assert asked(np.array(integers[:4])) == asked(torch.tensor(integers[:4])) == expected[:4]
+    halves = np.array([-51.0, -50.0, 65504.0, 0.0], dtype=np.float16)  # none of which lies above that threshold
+    assert asked(halves) == asked(list(halves)) == asked(torch.from_numpy(halves)) == [OPEN, IDLE, IDLE, IDLE]
+
+
 @pytest.mark.parametrize("wrong", [True, False, np.True_, torch.tensor(False)])
 def test_b03_bools_are_refused_naming_the_trap(make, wrong):
     unchanged_by(make, 1, lambda g: g.set_command(wrong), TypeError, "True often means open")
