@@ -10,7 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
-from simulo.cli import bench, inspect, lower, robots, run, stop_count, sweep
+from simulo.cli import bench, check, inspect, lower, robots, run, stop_count, sweep
 from simulo.cli.output import err
 from simulo.errors import SimuloError
 
@@ -40,7 +40,7 @@ bench.app.command()(stop_count.stop_count)
 app.add_typer(bench.app, name="bench")
 app.command()(lower.lower)
 app.command()(sweep.sweep)
-app.command()(robots.check)
+app.command()(check.check)
 app.command()(inspect.inspect)
 app.command()(robots.robots)
 

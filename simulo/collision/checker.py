@@ -258,6 +258,17 @@ class CollisionChecker:
         ids = resolve_env_ids(env_ids, self.sizes.num_envs)
         self._world.region_active[ids, len(self.model.grippers) + self._payload_slot(gripper, slot)] = 0
 
+    def regions(self, env: int) -> dict[str, torch.Tensor]:
+        """The regions of one environment, hands first and then payload slots: active, pose, half edges [m], and the
+        number of a primitive exempted by name, or -1."""
+        world = self._world
+        return {
+            "active": world.region_active[env],
+            "pose": world.region_pose[env],
+            "half": world.region_half[env],
+            "primitive": world.region_primitive[env],
+        }
+
     def link_poses(self) -> torch.Tensor:
         """Link poses of the last check in the base frame, homogeneous float32 (num_configurations, L, 4, 4); rows
         that were not checked, or not finite, hold what was there before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -16,6 +17,7 @@ from simulo.decision import GateDecision
 from simulo.description import RobotDescription, load_description
 from simulo.device import resolve_device
 from simulo.errors import GateError, SimuloError
+from simulo.gate.audit import Audit
 from simulo.gate.body import LoneBody, SimulatedBody
 from simulo.gate.declarations import (
     Region,
@@ -72,7 +74,9 @@ class CollisionGate:
     hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk. max_age [s]: an older map
     refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
     Past the map's edges there are no cells and nothing is refused: let it hold all that the robot can reach.
-    tracking_margin [m]: widens both margins for how far the robot strays from its commands. device: of a gate that is
+    tracking_margin [m]: widens both margins for how far the robot strays from its commands. motion_check: the way to
+    each configuration is certified too, straight in joint space from where the robot is measured. audit: a folder for
+    one record of every stop in an environment, which `simulo check --replay` judges again. device: of a gate that is
     used alone; "auto" in an environment is the environment's.
     """
 
@@ -90,6 +94,7 @@ class CollisionGate:
         unknown: Literal["free", "occupied"] = "free",
         device: str = "auto",
         tracking_margin: float = 0.0,
+        audit: str | Path | None = None,
     ) -> None:
         self.settings = GateSettings(
             on_stop,
@@ -109,6 +114,7 @@ class CollisionGate:
         self._asked_for = None if device == "auto" else resolve_device(device)
         self._objects: dict[str, ConvexShape] = {}
         self._grasped: dict[tuple[int, str], DeclaredGrasp] = {}
+        self._audit = None if audit is None else Audit(audit)
 
     @cached_property
     def _session(self) -> Session:
@@ -217,7 +223,8 @@ class CollisionGate:
         rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
         link = self.model.grippers[index].hand_link
         column = index * SLOTS_PER_HAND + slot
-        session.payloads.put(column, ids, convex, link, rows, self._names_of(object, hand, ids))
+        names = self._names_of(object, hand, ids)
+        session.payloads.put(column, ids, convex, link, rows, names, tuple(touch_links))
         on_device = rows.to(self.device, torch.float32)
         try:
             taken = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
@@ -321,8 +328,11 @@ class CollisionGate:
         """Judge the buffered commands of every environment, and take back those that are refused."""
         session, robot = self._session, self._body.robot
         session.refresh()
-        verdict = session.check(robot.commanded_positions(), session.body.base_pose(), None, None, True, False)
+        commanded = robot.commanded_positions()
+        verdict = session.check(commanded, session.body.base_pose(), None, None, True, False)
         self._last = verdict
+        if self._audit is not None:
+            self._audit.note(session, self.settings, verdict, commanded)
         # Physics can have no target that is not a number, so even "report" holds those.
         passed = verdict.kind != int(Kind.NON_FINITE) if self.settings.on_stop == "report" else verdict.clear
         robot.accept_commands(passed)
@@ -335,6 +345,8 @@ class CollisionGate:
     def reset(self, env_ids: Tensor) -> None:
         """Forget what was declared, held and seen in these environments."""
         self._session.forget(env_ids)
+        if self._audit is not None:
+            self._audit.forget(env_ids)
         ended = set(env_ids.tolist())
         self._grasped = {key: grasp for key, grasp in self._grasped.items() if key[0] not in ended}
 

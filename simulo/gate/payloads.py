@@ -15,12 +15,14 @@ from simulo.rotations import conjugate, rotate
 
 @dataclass(frozen=True)
 class Held:
-    """One attached object of one environment. pose_in_link: shape (7,). object: its name in the world, or ""."""
+    """One attached object of one environment. pose_in_link: shape (7,). object: its name in the world, or "".
+    touch_links: what it may touch beside the hand's own fingers."""
 
     shape: ConvexShape
     link: str
     pose_in_link: Tensor
     object: str
+    touch_links: tuple[str, ...] = ()
 
 
 class PayloadTable:
@@ -52,13 +54,16 @@ class PayloadTable:
         held = self._held.get((env, column))
         return held.object if held is not None and held.object else "the object"
 
+    def in_env(self, env: int) -> list[tuple[Held, int]]:
+        """What the hands hold in an environment, and in which slots."""
+        return [(held, column) for (at, column), held in sorted(self._held.items(), key=lambda it: it[0]) if at == env]
+
     def balls(self, env: int, number: Callable[[str], int]) -> list[tuple[int, float]]:
         """Balls around the links that hold something in an environment, and hold it: link's number and radius [m]."""
         found = []
-        for (at, _column), held in self._held.items():
-            if at == env:
-                furthest = (held.shape.vertices**2).sum(axis=1).max() ** 0.5 + held.shape.radius
-                found.append((number(held.link), float(held.pose_in_link[:3].norm()) + float(furthest)))
+        for held, _column in self.in_env(env):
+            furthest = (held.shape.vertices**2).sum(axis=1).max() ** 0.5 + held.shape.radius
+            found.append((number(held.link), float(held.pose_in_link[:3].norm()) + float(furthest)))
         return found
 
     def free_slot(self, hand: int, env_ids: Tensor) -> int:
@@ -69,11 +74,18 @@ class PayloadTable:
         return -1
 
     def put(
-        self, column: int, env_ids: Tensor, shape: ConvexShape, link: str, poses: Tensor, names: Sequence[str]
+        self,
+        column: int,
+        env_ids: Tensor,
+        shape: ConvexShape,
+        link: str,
+        poses: Tensor,
+        names: Sequence[str],
+        touch_links: tuple[str, ...] = (),
     ) -> None:
         """poses (M, 7), float64: the shape's frame in the link. names: the object's name in each environment, or ""."""
         for env, pose, name in zip(env_ids.tolist(), poses, names, strict=True):
-            self._held[env, column] = Held(shape, link, pose, name)
+            self._held[env, column] = Held(shape, link, pose, name, touch_links)
         self.present[env_ids, column] = True
         middle, half = torch.as_tensor(shape.centre), torch.as_tensor(shape.half)
         signs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -22,6 +23,16 @@ SLOTS_PER_HAND = 2
 # s. How often to look whether a payload has left its support: reading where hands are costs as much as a check.
 _LIFT_PERIOD = 0.1
 MAX_PRIMITIVES = 64
+
+
+@dataclass(frozen=True)
+class Sensed:
+    """What the checks read of a measured robot. start [rad or m], shape (num_envs, dof): where it is. measured,
+    (num_envs, hands): its hands' joints; active, bool: which of them are posed at that too."""
+
+    start: Tensor
+    measured: Tensor
+    active: Tensor
 
 
 class Session:
@@ -126,6 +137,17 @@ class Session:
 
     # --- checking ----------------------------------------------------------------------------------------------------
 
+    @property
+    def map_status(self) -> Tensor:
+        """int8 (num_envs,): how the last `refresh` found the maps, see `simulo.collision.MapStatus`."""
+        return self._map_status
+
+    def sensed(self) -> Sensed:
+        """What is measured of the robot now."""
+        start = self.body.joint_positions()
+        active = (self._holding | self.body.closed()) if self.body.measured else torch.zeros_like(self._holding)
+        return Sensed(start, start[:, self._gripper_columns], active)
+
     def check(
         self,
         q: Tensor,
@@ -139,29 +161,27 @@ class Session:
 
         Raises GateError where the way to q is to be checked and nobody knows where it begins.
         """
-        start = self.body.joint_positions()
         if self.settings.motion_check and not self.body.measured:
             raise GateError(
                 "motion_check=True checks the way from where the robot is measured: give the gate to an environment, "
                 "or call gate.set_configuration(q) first"
             )
-        measured = start[:, self._gripper_columns]
-        active = (self._holding | self.body.closed()) if self.body.measured else torch.zeros_like(self._holding)
+        seen = self.sensed()
         ask_world = world and self.world.kind != "none"
         raw = self.checker.check(
             q,
             base_pose,
-            measured,
-            active,
+            seen.measured,
+            seen.active,
             env_ids=env_ids,
             map_status=self._map_status,
             links=links,
             world=ask_world,
             distances=distances,
-            start=start if self.settings.motion_check else None,
+            start=seen.start if self.settings.motion_check else None,
         )
         envs = self._envs if env_ids is None else env_ids
-        return Verdict(raw, envs, self._checked(links, world), self._name_of, self._reserve(q, start, envs))
+        return Verdict(raw, envs, self._checked(links, world), self._name_of, self._reserve(q, seen.start, envs))
 
     def _checked(self, links: str | None, world: bool) -> Checked:
         self_margin, world_margin = self.settings.margins
