@@ -78,13 +78,14 @@ class CollisionModel:
 
 
 def build_model(
-    description: RobotDescription, finger_model: FingerModel = "mimic", *, fixed_base: bool = True
+    description: RobotDescription, finger_model: FingerModel = "mimic", *, fixed_base: bool | None = None
 ) -> CollisionModel:
     """Collision model of a robot.
 
     finger_model "mimic" checks every finger's own geometry; "swept" drops the followers and gives each leader the old
-    hull of both fingers over the whole stroke. fixed_base: whether the root link stands still in its environment; if
-    it does, links that no joint moves are left out of the world check (reason "static"), not out of the self check.
+    hull of both fingers over the whole stroke. fixed_base: whether the root link stands still in its environment, the
+    description's own word when left out; if it does, links that no joint moves are left out of the world check (reason
+    "static"), not out of the self check.
     Raises CollisionModelError when the description cannot be checked completely.
     """
     if finger_model not in ("mimic", "swept"):
@@ -105,7 +106,7 @@ def build_model(
     bodies, shapes = build_bodies(links, geometry, posed_links, posed_gates)
     pair_arrays, pairs, exempt = build_pairs(description, finger_model, links, bodies, shapes)
     static = {}
-    if fixed_base:
+    if fixed_base or (fixed_base is None and not description.floating_base):
         moving = {link for joint in description.joints for link in _moved_by(description, links, joint.name)}
         static = {link: "static: no joint between it and the fixed base" for link in links if link not in moving}
     return CollisionModel(

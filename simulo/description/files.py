@@ -165,7 +165,8 @@ class GeometryEntry(_Part):
 class CollisionFile(_Part):
     """collision.json, as `simulo lower` writes it. bare_links: those whose model gives them no shape; absent when
     there are none. Any other link must have its geometry, or the file has lost some. linkage_stray [m]: per gripper,
-    how far its linkage is from the declared relations at most."""
+    how far its linkage is from the declared relations at most. floating_base: given where the root link moves
+    freely."""
 
     format: Literal[1]
     robot: str
@@ -180,6 +181,7 @@ class CollisionFile(_Part):
     geometry: dict[str, GeometryEntry]
     swept: dict[str, GeometryEntry]
     linkage_stray: dict[str, Number] | None = None
+    floating_base: Literal[True] | None = None
 
 
 _FileT = TypeVar("_FileT", bound=_Part)

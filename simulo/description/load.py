@@ -144,6 +144,7 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
         digest=digest,
         swept_disabled_pairs=tuple(DisabledPair(*entry.links, entry.reason) for entry in robot.swept_disabled_pairs),
         held_joints=dict(robot.held_joints),
+        floating_base=bool(collision.floating_base),
     )
 
 

@@ -178,8 +178,8 @@ class RobotDescription:
     rest_pose: shape (num_joints,), in `joints` order. touch_links: links a held payload may touch, beside the hand's
     own grasp contact links. swept: per gripper name, the old one-hull finger model in the leader's frame;
     swept_disabled_pairs: the rows that only this model needs, since its hull reaches where no finger does.
-    held_joints: joints of the model that stay at a value [rad or m], rigid here. digest: SHA-256 of robot.yaml and
-    collision.json.
+    held_joints: joints of the model that stay at a value [rad or m], rigid here. floating_base: the root link moves
+    freely, as a humanoid's pelvis does. digest: SHA-256 of robot.yaml and collision.json.
     """
 
     name: str
@@ -198,6 +198,7 @@ class RobotDescription:
     digest: str
     swept_disabled_pairs: tuple[DisabledPair, ...] = ()
     held_joints: Mapping[str, float] = field(default_factory=dict)
+    floating_base: bool = False
 
     @property
     def joint_names(self) -> tuple[str, ...]:

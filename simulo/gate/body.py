@@ -85,7 +85,7 @@ class SimulatedBody:
         return self._env.time
 
     def base_pose(self) -> Tensor:
-        return self._base
+        return self.robot.state.link_poses[:, 0] if self.robot.description.floating_base else self._base
 
     def joint_positions(self) -> Tensor:
         return self.robot.state.joint_positions[:, : self._model.num_joints]
@@ -115,12 +115,12 @@ class SimulatedBody:
         """GateError when some link's pose in the simulator is not the model's, within MODEL_TOLERANCE."""
         q = self.joint_positions().cpu().numpy()
         model = reference_fk(description, q)
-        base = self.robot.initial_pose.matrix
+        bases = np.stack([Pose(tuple(pose[:3]), tuple(pose[3:])).matrix for pose in self.base_pose().cpu().numpy()])
         actual = self.robot.state.link_poses.cpu().numpy()
         probes = np.vstack([np.zeros(3), _LEVER * np.eye(3)])
         worst, name = 0.0, ""
         for column, link in enumerate(self.robot.link_names):
-            expected = base @ model[link]
+            expected = bases @ model[link]
             for env in range(len(q)):
                 pose = Pose(tuple(actual[env, column, :3]), tuple(actual[env, column, 3:]))
                 here = probes @ expected[env, :3, :3].T + expected[env, :3, 3]

@@ -130,6 +130,7 @@ def _finished(
         bare_links=[link for link in model.links if link not in geometry] or None,
         geometry=entries,
         swept={},
+        floating_base=True if model.floating else None,
     )
     draft = assemble(robot, bare, "", where)
     strays = linkage_stray(files, model, draft, meshes)

@@ -62,6 +62,7 @@ def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str]
         mimics=_mimics(model, joints, columns, path),
         shapes={names[body]: _shapes(model, body, names[body], path) for body in range(root, model.nbody)},
         linkage=_linkage(model),
+        floating=root > 0 and bool(model.body_jntnum[root]),
     )
 
 

@@ -55,7 +55,7 @@ class ModelAttachment:
 class RobotModel:
     """One model file. links: parents before children, the root first. mimics: by follower, leaders actuated.
 
-    linkage: the joints in loops that connections close.
+    linkage: the joints in loops that connections close. floating: the root moves freely.
     """
 
     path: Path
@@ -66,6 +66,7 @@ class RobotModel:
     mimics: Mapping[str, MimicRelation]
     shapes: Mapping[str, tuple[Shape, ...]]
     linkage: frozenset[str] = frozenset()
+    floating: bool = False
 
     def joint(self, name: str) -> ModelJoint:
         for joint in self.joints:

@@ -114,12 +114,15 @@ def _read_model(robot: Robot) -> mujoco.MjSpec:
 
 def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
     """Attach the robot's model at its base pose. Geoms of the file's world body become the root link's."""
-    if robot.gravity_compensation:
+    if robot.gravity_compensation and not robot.description.floating_base:  # else nothing would bear the weight
         for body in child.bodies[1:]:
             body.gravcomp = 1.0
     prefix, root = model_prefix(robot), robot.description.root_link
     position, orientation = robot.initial_pose.position, robot.initial_pose.orientation_wxyz
-    if root in {body.name for body in child.bodies}:
+    bodies = {body.name: body for body in child.bodies}
+    if robot.description.floating_base:  # the base pose is the root link's, wherever the file starts it
+        bodies[root].pos, bodies[root].quat = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+    if root in bodies:
         frame = spec.worldbody.add_frame(pos=position, quat=orientation)
     else:
         frame = spec.worldbody.add_body(name=prefix + root, pos=position, quat=orientation).add_frame()
