@@ -1,8 +1,10 @@
 """The pages in docs/ do what they say: their Python runs, from top to bottom, and prints what the block below shows."""
 
 import contextlib
+import importlib.util
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,15 @@ def test_what_a_page_links_to_is_there(page: str) -> None:
 
 def test_the_grippers_page_has_code() -> None:
     assert len(BLOCK.findall((DOCS / "grippers.md").read_text())) >= 4
+
+
+def test_the_grasp_is_still_the_one_that_the_grippers_page_tells_of() -> None:
+    spec = importlib.util.spec_from_file_location("gripper_pictures", DOCS / "gripper_pictures.py")
+    assert spec and spec.loader
+    pictures = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = pictures  # where its dataclass looks for itself
+    spec.loader.exec_module(pictures)
+    grasp = pictures.record()
+    first = {name: round(1e3 * grasp.time[list(states).index(1)]) for name, states in grasp.states.items()}
+    told = re.findall(r"(\d+) ms", re.search(r"!\[Finger speed[^\]]*", (DOCS / "grippers.md").read_text())[0])  # type: ignore[index]
+    assert [str(first[name]) for name in ("one sample", "two samples", "two, each step", "ten, each step")] == told[1:]
