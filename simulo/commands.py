@@ -73,6 +73,39 @@ class JointCoupling:
                 )
 
 
+class ComingTargets:
+    """Position targets that a task means to command in the steps after this one: judged with it, and never applied."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    @property
+    def rows(self) -> int:
+        """How many steps ahead they reach."""
+        return max((rows.shape[1] for rows, _columns, _ids in self._parts), default=0)
+
+    def announce(self, rows: Tensor, columns: Tensor, env_ids: Tensor) -> None:
+        """rows [rad or m], shape (M, H, K), for K actuated columns and M env_ids; what came before is kept beside."""
+        self._parts.append((rows.clone(), columns, env_ids))
+
+    def clear(self) -> None:
+        self._parts.clear()
+
+    def after(self, commanded: Tensor, limits: Tensor) -> Tensor:
+        """The chunk that begins with `commanded`, (num_envs, num_actuated): shape (num_envs, 1 + rows, num_actuated).
+
+        Joints and environments that nothing was announced for stay as commanded; a shorter part's end is held.
+        limits: the engine's clamp, shape (num_actuated, 2).
+        """
+        chunk = commanded[:, None].repeat(1, 1 + self.rows, 1)
+        for rows, columns, ids in self._parts:
+            held = torch.cat([rows, rows[:, -1:].expand(-1, self.rows - rows.shape[1], -1)], dim=1)
+            later = torch.arange(1, 1 + self.rows, device=chunk.device)
+            index = (ids.to(chunk.device)[:, None, None], later[:, None], columns.to(chunk.device))
+            chunk[index] = held.to(chunk).clamp(*limits[columns].T)
+        return chunk
+
+
 class JointCommands:
     """One command per environment and actuated joint; positions have the followers' columns behind.
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from simulo.commands import CommandMode, JointCommands, JointCoupling
+from simulo.commands import ComingTargets, CommandMode, JointCommands, JointCoupling
 from simulo.description import RobotDescription, load_description
 from simulo.handles import Articulation, CommandLatch, SurfaceTool
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
@@ -228,6 +228,28 @@ class Robot:
         bound.commands.write(CommandMode.POSITION, rows, columns, ids)
         bound.commands.position[:, self.num_actuated :] = self._coupling.follow(bound.commands.position)
 
+    def set_joint_position_chunk(
+        self, values: Tensor | ArrayLike, joint_ids: EnvIds | None = None, env_ids: EnvIds | None = None
+    ) -> None:
+        """Buffer the first row of a chunk of position targets, and announce the others: (H, K) or (M, H, K).
+
+        The rows after the first are where the task means to go in the steps after this one. A gate judges them with it
+        (its horizon must reach) and refuses the chunk whole; otherwise they do nothing, and are forgotten after the
+        step: what is still meant, the next call says again. joint_ids: actuated joints, all when left out.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        columns = self._columns(range(self.num_actuated) if joint_ids is None else joint_ids)
+        chunk = real_tensor(values, "a chunk of joint position targets").to(torch.float32)
+        if chunk.ndim not in (2, 3) or chunk.shape[-1] != len(columns) or 0 in chunk.shape[-2:]:
+            raise ValueError(f"a chunk for {len(columns)} joints is (H, K) or (M, H, K), got {tuple(chunk.shape)}")
+        if chunk.ndim == 3 and len(chunk) != len(ids):
+            raise ValueError(f"the chunk has {len(chunk)} environments and {len(ids)} are commanded")
+        self._refuse_followers(columns)
+        rows = chunk.expand(len(ids), *chunk.shape[-2:])
+        self.set_joint_position_target(rows[:, 0], joint_ids=columns, env_ids=ids)
+        if rows.shape[1] > 1:
+            self._attached.coming.announce(rows[:, 1:], columns, ids)
+
     def set_joint_velocity_target(
         self, values: Tensor | ArrayLike, joint_ids: EnvIds | None = None, env_ids: EnvIds | None = None
     ) -> None:
@@ -245,14 +267,31 @@ class Robot:
         bound = self._attached
         ids = resolve_env_ids(env_ids, self.num_envs)
         columns = self._columns(range(self.num_actuated) if joint_ids is None else joint_ids)
+        self._refuse_followers(columns)
+        bound.articulation.check_mode(mode, columns.tolist())
+        rows = _rows(values, len(ids), len(columns), f"{mode.name.lower()} targets")
+        bound.commands.write(mode, rows, columns, ids)
+
+    def _refuse_followers(self, columns: Tensor) -> None:
         for column in columns[columns >= self.num_actuated].tolist():
             leader = self.joint_names[self._coupling.leader[column - self.num_actuated]]
             raise ValueError(
                 f"joint {self.joint_names[column]!r} follows {leader!r} and takes no command; drive {leader!r}"
             )
-        bound.articulation.check_mode(mode, columns.tolist())
-        rows = _rows(values, len(ids), len(columns), f"{mode.name.lower()} targets")
-        bound.commands.write(mode, rows, columns, ids)
+
+    def commanded_chunk(self) -> Tensor:
+        """`commanded_positions`, and the rows that were announced after them, shape (num_envs, H, num_actuated)."""
+        bound = self._attached
+        return bound.coming.after(self.commanded_positions(), bound.position_limits)
+
+    @property
+    def positions_only(self) -> bool:
+        """Whether no joint was ever driven by velocity or effort."""
+        return self._attached.commands.positions_only
+
+    def driven_by_effort(self) -> Tensor:
+        """Which actuated joints are under effort, and so judged where measured; bool, (num_envs, num_actuated)."""
+        return self._attached.commands.mode == CommandMode.EFFORT
 
     def commanded_positions(self) -> Tensor:
         """Where the buffered commands will send the actuated joints, shape (num_envs, num_actuated).
@@ -283,6 +322,7 @@ class Robot:
                 "finite; a collision gate stops such an environment instead"
             )
         bound.articulation.write_commands(bound.commands)
+        bound.coming.clear()
         for tool in self._tools:
             tool.flush()
 
@@ -383,6 +423,7 @@ class _Bound:
         self.velocity_limits = articulation.velocity_limits()
         self.commands = JointCommands(*shape, device=articulation.device)
         self.accepted = JointCommands(*shape, device=articulation.device)
+        self.coming = ComingTargets()
         self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
         self.spoiled = torch.zeros_like(self.has_accepted)
         self.latches: list[CommandLatch] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -71,7 +71,8 @@ class CollisionGate:
     episode with them, "report" only tells (but holds what is not a number). self_margin, world_margin [m]: a distance
     of a margin or less is refused. world: "voxels" (a map: see `set_world`), "primitives" (exact shapes: the scene's
     own props unless others are set) or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old
-    hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk. max_age [s]: an older map
+    hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk (see
+    `Robot.set_joint_position_chunk`); one that is refused in any row is refused whole. max_age [s]: an older map
     refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
     Past the map's edges there are no cells and nothing is refused: let it hold all that the robot can reach.
     tracking_margin [m]: widens both margins for how far the robot strays from its commands. motion_check: the way to
@@ -325,11 +326,19 @@ class CollisionGate:
         self._last = self._session.check(body.joint_positions(), body.base_pose(), None, None, True, False)
 
     def filter(self, env: LearningEnv) -> GateDecision:
-        """Judge the buffered commands of every environment, and take back those that are refused."""
+        """Judge the buffered commands of every environment, with the targets announced after them, and take back those
+        that are refused. Raises GateError where more rows were announced than the gate's horizon holds."""
         session, robot = self._session, self._body.robot
         session.refresh()
-        commanded = robot.commanded_positions()
+        commanded = robot.commanded_chunk()
+        if commanded.shape[1] > self.settings.horizon:
+            raise GateError(
+                f"the task commands a chunk of {commanded.shape[1]} rows, and this gate looks {self.settings.horizon} "
+                f"ahead; make it with CollisionGate(..., horizon={commanded.shape[1]})"
+            )
         verdict = session.check(commanded, session.body.base_pose(), None, None, True, False)
+        if not robot.positions_only:
+            verdict = replace(verdict, by_effort=robot.driven_by_effort(), joint_names=self.model.joint_names)
         self._last = verdict
         if self._audit is not None:
             self._audit.note(session, self.settings, verdict, commanded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -62,7 +62,8 @@ class Verdict:
     """The gate's answer for M entries: one per environment of a step, or per candidate that `check` was asked about.
 
     All tensors have shape (M,) and are a snapshot. env_ids: int64, each entry's environment. name_of(code, environment)
-    names a party and, for a cell, its place. reserve: see `unchecked_motion`.
+    names a party and, for a cell, its place. reserve: see `unchecked_motion`. by_effort: bool,
+    (M, dof) or empty, the joints that were judged where they are measured, since nobody knows where effort takes them.
     """
 
     raw: RawVerdict
@@ -70,6 +71,8 @@ class Verdict:
     checked: Checked
     name_of: Callable[[int, int], str]
     reserve: Reserve
+    by_effort: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.bool))
+    joint_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.env_ids)
@@ -163,13 +166,21 @@ class Verdict:
         margin = 1000 * self.checked.margin(int(self.party_b[i]))
         return f"{where}: refused ({self.kind_name(i)}): {a} {relation} {b}; the margin is {margin:.1f} mm{swept}"
 
+    def joints_by_effort(self, i: int) -> tuple[str, ...]:
+        """Joints of one entry that were judged where they are measured."""
+        if len(self.by_effort) == 0:
+            return ()
+        return tuple(n for n, effort in zip(self.joint_names, self.by_effort[i].tolist(), strict=True) if effort)
+
     def _unsaid(self, i: int) -> str:
         """What CLEAR does not stand for."""
+        driven = self.joints_by_effort(i)
+        effort = f"; under effort, and judged where measured: {', '.join(driven)}" if driven else ""
         if self.checked.motion:
-            return ""
+            return effort
         unknown = "" if self.reserve.start_known else ", nor how the first one is reached"
         millimetres = 1000.0 * self.unchecked_motion(i)
-        return f"; the motion between configurations is not checked, up to {millimetres:.1f} mm of it{unknown}"
+        return f"; the motion between configurations is not checked, up to {millimetres:.1f} mm of it{unknown}{effort}"
 
 
 def _relation(distance: float, bound: bool) -> str:
