@@ -211,6 +211,7 @@ class _ModelRows:
         idle = (self._anchors << 16) + self._anchors
         self._permanent = model.exclude_signature[~np.isin(model.exclude_signature, idle)].copy()
         self._idle = [np.full(len(cup.own), idle[k], dtype=np.int32) for k, cup in enumerate(cups)]
+        assert len(self._permanent) + sum(map(len, self._idle)) == model.nexclude, "room was declared for every pair"
         self._pairs = [list(self._idle) for _ in range(count)]
         self._excluded = np.tile(model.exclude_signature, (count, 1))
 
@@ -230,8 +231,7 @@ class _ModelRows:
         row = self._relative[env, gripper]
         row[0:3] = (point - data.xpos[body]) @ rotation
         row[3:6] = (point - data.xpos[cup.body]) @ link_rotation
-        row[6:10] = turn
-        row[10] = 1.0  # a torque counts as much as a force at a lever of one metre
+        row[6:10] = turn  # what follows stays as it was compiled
         self._second[env, gripper] = body
         pairs = [(min(own, body) << 16) + max(own, body) for own in cup.own]
         self._exclude(gripper, env, np.array(pairs, dtype=np.int32))
