@@ -15,18 +15,28 @@ def lower(
     tight_link: Annotated[
         list[str] | None, typer.Option("--tight-link", metavar="LINK=N", help="Cut a link into N slabs. Repeatable.")
     ] = None,
+    decompose: Annotated[
+        list[str] | None,
+        typer.Option("--decompose", metavar="LINK=N", help="Cut a link into N convex pieces. Repeatable."),
+    ] = None,
     out_dir: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write here, not beside robot.yaml.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing: compare with what is committed.")] = False,
 ) -> None:
     """Make a robot's collision.json from its model file. With --check, exit code 1 when it is not what is committed."""
-    code = lower_command(robot, _pieces(tight_link or []), out_dir, check)
+    code = lower_command(robot, _counts(tight_link, "--tight-link"), out_dir, check, _counts(decompose, "--decompose"))
     if code:
         raise typer.Exit(code)
 
 
-def lower_command(robot: str, tight_links: dict[str, int], out_dir: Path | None, check: bool) -> int:
+def lower_command(
+    robot: str,
+    tight_links: dict[str, int],
+    out_dir: Path | None,
+    check: bool,
+    decompose: dict[str, int] | None = None,
+) -> int:
     """Lower, then write or compare. Returns the exit code: 0, or 1 when --check finds a difference."""
     from simulo.description.files import parse_collision_file
     from simulo.description.registry import COLLISION_FILE, robot_folder
@@ -36,7 +46,7 @@ def lower_command(robot: str, tight_links: dict[str, int], out_dir: Path | None,
 
     path = (out_dir or robot_folder(robot)) / COLLISION_FILE
     with progress() as report:
-        lowered = lower_robot(robot, tight_links, report)
+        lowered = lower_robot(robot, tight_links, report, decompose)
     if not check:
         write_text(path, lowered.text)
         out.print(
@@ -57,11 +67,11 @@ def lower_command(robot: str, tight_links: dict[str, int], out_dir: Path | None,
     return 1
 
 
-def _pieces(options: list[str]) -> dict[str, int]:
-    pieces = {}
-    for option in options:
-        link, _, count = option.partition("=")
+def _counts(options: list[str] | None, option: str) -> dict[str, int]:
+    counts = {}
+    for text in options or []:
+        link, _, count = text.partition("=")
         if not link or not count.isdecimal() or not 1 <= int(count) <= 64:
-            raise typer.BadParameter(f"{option!r} is not LINK=N with N from 1 to 64", param_hint="--tight-link")
-        pieces[link] = int(count)
-    return pieces
+            raise typer.BadParameter(f"{text!r} is not LINK=N with N from 1 to 64", param_hint=option)
+        counts[link] = int(count)
+    return counts

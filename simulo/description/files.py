@@ -93,7 +93,8 @@ class DisabledPairEntry(_Part):
 
 
 class RobotFile(_Part):
-    """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: pieces a link is cut into.
+    """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: slabs a link is cut into; decompose:
+    convex pieces it is cut into.
 
     held_joints: joints of the model that nothing moves and a stop or a spring keeps at a value [rad or m]: rigid.
     """
@@ -107,6 +108,7 @@ class RobotFile(_Part):
     grippers: list[GripperEntry] = []
     rest_pose: dict[str, Number] = {}
     tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
+    decompose: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
     disabled_pairs: list[DisabledPairEntry] = []
     swept_disabled_pairs: list[DisabledPairEntry] = []
     touch_links: list[str] = []

@@ -107,12 +107,13 @@ def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path
         if (link in collision.geometry) == (link in bare):
             problem = "has geometry and is listed as bare" if link in bare else "has no geometry"
             raise DescriptionError(f"{path}: link {link!r} {problem}; run `simulo lower {robot.name}` again")
-    for link in robot.tight_links:
-        if link not in collision.geometry:
-            raise DescriptionError(
-                f"{path.parent / ROBOT_FILE}: tight_links names {link!r}, which is no link with geometry; "
-                f"there are: {', '.join(collision.geometry)}"
-            )
+    for field, links in (("tight_links", robot.tight_links), ("decompose", robot.decompose)):
+        for link in links:
+            if link not in collision.geometry:
+                raise DescriptionError(
+                    f"{path.parent / ROBOT_FILE}: {field} names {link!r}, which is no link with geometry; "
+                    f"there are: {', '.join(collision.geometry)}"
+                )
 
 
 def declared_relations(robot: RobotFile, where: str) -> dict[str, MimicRelation]:

@@ -28,11 +28,10 @@ from simulo.description.validate import validate
 from simulo.errors import LoweringError
 from simulo.lowering.agreement import refuse_disagreement
 from simulo.lowering.exemptions import exempt_pairs
+from simulo.lowering.fit import UNCUT, fit_link, merged_cuts
 from simulo.lowering.linkage import hold_joints, linkage_stray
 from simulo.lowering.mjcf import read_mjcf
 from simulo.lowering.model import ModelJoint, RobotModel, link_mesh
-from simulo.lowering.pieces import fit_piece
-from simulo.lowering.slabs import split_points
 from simulo.lowering.swept import swept_piece
 from simulo.lowering.urdf import read_urdf
 from simulo.lowering.write import collision_text, geometry_entry
@@ -54,8 +53,10 @@ def lower_robot(
     name_or_path: str | Path,
     tight_links: Mapping[str, int] | None = None,
     progress: Progress = lambda step, done, total: None,
+    decompose: Mapping[str, int] | None = None,
 ) -> LoweredRobot:
-    """Lower a robot given by name, folder or robot.yaml. tight_links: pieces per link, over robot.yaml's own.
+    """Lower a robot given by name, folder or robot.yaml. tight_links, decompose: slabs and pieces per link, over
+    robot.yaml's own.
 
     progress: called with each step, the steps done and all steps. Raises DescriptionError, ModelSourceError or
     LoweringError.
@@ -68,16 +69,14 @@ def lower_robot(
     model = hold_joints(read_model(robot, files), robot.held_joints, where)
     refuse_disagreement(robot, model, where)
     meshes = {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
-    pieces = {**robot.tight_links, **(tight_links or {})}
-    for link in pieces:
+    cuts = merged_cuts(robot, tight_links or {}, decompose or {}, where)
+    for link in cuts:
         if link not in meshes:
-            raise LoweringError(
-                f"{where}: tight link {link!r} has no geometry in {model.path}; links: {', '.join(meshes)}"
-            )
+            raise LoweringError(f"{where}: {link!r} has no geometry in {model.path}; links: {', '.join(meshes)}")
     geometry: dict[str, LinkGeometry] = {}
     for done, (link, mesh) in enumerate(meshes.items()):
         progress(f"fit {link}", done + 1, len(meshes) + 2)
-        geometry[link] = fit_link(link, mesh, pieces.get(link, 1))
+        geometry[link] = fit_link(link, mesh, cuts.get(link, UNCUT))
     progress("sweep the fingers, prove the exemptions", len(meshes) + 1, len(meshes) + 2)
     return _finished(robot, model, meshes, geometry, where, files)
 
@@ -92,16 +91,6 @@ def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
             f"{files.path}: the root link is {model.links[0]!r}, but {ROBOT_FILE} says {robot.root_link!r}"
         )
     return model
-
-
-def fit_link(link: str, mesh: trimesh.Trimesh, count: int) -> LinkGeometry:
-    """One certified piece, or `count` slabs under the link's own hull."""
-    label = f"link {link!r}"
-    pieces = tuple(fit_piece(points, label) for points in split_points(mesh, count, label))
-    if len(pieces) == 1:
-        return LinkGeometry(link, pieces, pieces[0])
-    everything = np.concatenate([np.asarray(mesh.vertices), *(piece.vertices for piece in pieces)])
-    return LinkGeometry(link, pieces, fit_piece(everything, label))
 
 
 def _finished(

@@ -229,6 +229,7 @@ MIMIC = f"{LEFT}_finger_joint2"
         case(pair("a", "b", " "), ("a", "b"), id="pair-blank-reason"),
         case(lambda d: d.update(touch_links=["ghost"]), ("touch_links", "'ghost'"), id="touch-links"),
         case(lambda d: d.update(tight_links={"ghost": 2}), ("tight_links", "'ghost'"), id="tight-ghost"),
+        case(lambda d: d.update(decompose={"ghost": 2}), ("decompose", "'ghost'"), id="decompose-ghost"),
         case(
             lambda d: gripper(d).update(hand_link="openarm_right_ee_base_link"),
             ("'left'", "openarm_right_ee_base_link", "does not hang on"), id="hand-of-the-other-arm",

@@ -5,11 +5,12 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
+from simulo.description.files import RobotFile
 from simulo.errors import LoweringError
 from simulo.lowering.clip import Plane, Surface, cut, sides
 from simulo.lowering.closed import Matter
 from simulo.lowering.decompose import cell_corners, decompose
-from simulo.lowering.fit import fit_link
+from simulo.lowering.fit import LinkCut, fit_link, merged_cuts
 from simulo.lowering.hull import is_closed, is_whole
 from simulo.lowering.model import concatenate
 
@@ -77,7 +78,7 @@ def test_the_points_that_score_a_cut_have_the_cut_parts_hulls() -> None:
 def test_a_channel_in_three_pieces_leaves_its_notch_free() -> None:
     """The notch's middle is 15 mm from all plates; the hull fills it, three pieces do not."""
     mesh = channel()
-    whole, three = fit_link("u", mesh), fit_link("u", mesh, pieces=3)
+    whole, three = fit_link("u", mesh), fit_link("u", mesh, cut=LinkCut(pieces=3))
     middle = np.array([[0.0, 0.03, 0.0]])
     assert holds([whole.hull.vertices], middle).all()
     assert not holds([piece.vertices for piece in three.pieces], middle).any()
@@ -94,7 +95,7 @@ def test_pieces_hold_every_vertex_triangle_and_all_that_is_inside(pieces: int) -
         trimesh.creation.cylinder(0.015, 0.14, sections=24).apply_translation([0.0, 0.002, 0.01]),
     ]
     mesh = concatenate(shapes)
-    geometry = fit_link("ring", mesh, pieces=pieces)
+    geometry = fit_link("ring", mesh, cut=LinkCut(pieces=pieces))
     assert len(geometry.pieces) == pieces
     vertices = [piece.vertices for piece in geometry.pieces]
     assert holds(vertices, np.asarray(mesh.vertices)).all()
@@ -139,7 +140,7 @@ def test_matter_is_told_from_holes_and_from_the_outside() -> None:
 
 def test_the_same_mesh_gives_the_same_pieces() -> None:
     mesh = trimesh.creation.annulus(0.02, 0.05, 0.08)
-    first, second = (fit_link("pipe", mesh, pieces=6) for _ in range(2))
+    first, second = (fit_link("pipe", mesh, cut=LinkCut(pieces=6)) for _ in range(2))
     for a, b in zip(first.pieces, second.pieces, strict=True):
         assert np.array_equal(a.vertices, b.vertices)
         assert a.box_pose == b.box_pose
@@ -163,3 +164,21 @@ def test_slivers_and_defective_hulls_are_no_pieces() -> None:
     dented = hull.points.copy()
     dented[hull.simplices[0, 0]] *= 0.5
     assert not is_closed(dented, hull.simplices, hull.equations)
+
+
+def test_a_link_is_cut_one_way_or_the_other() -> None:
+    robot = RobotFile.model_validate(
+        {
+            "name": "r",
+            "root_link": "a",
+            "joints": [],
+            "source": {"package": "p", "version": "1", "path": "r.urdf", "licence": "CC0-1.0", "format": "urdf"},
+            "tight_links": {"a": 3},
+            "decompose": {"b": 4},
+        }
+    )
+    assert merged_cuts(robot, {}, {}, "r") == {"a": LinkCut(slabs=3), "b": LinkCut(pieces=4)}
+    assert merged_cuts(robot, {}, {"a": 5}, "r") == {"a": LinkCut(pieces=5), "b": LinkCut(pieces=4)}
+    assert merged_cuts(robot, {"b": 2}, {}, "r")["b"] == LinkCut(slabs=2)
+    with pytest.raises(LoweringError, match="link 'c' is to be cut into slabs and decomposed; give it one of"):
+        merged_cuts(robot, {"c": 2}, {"c": 2}, "robot.yaml")
