@@ -119,7 +119,8 @@ class Episode:
 class PickPlaceTask(simulo.Task):
     """Actions, shape (num_envs, 8): the right arm's seven joint targets [rad], then the gripper (-1 open, +1 close).
 
-    neighbours: how near others stand to the open fingers, a key of GAPS. hazards: the fraction of episodes, spread
+    neighbours: how near others stand to the open fingers, a key of GAPS; clearance [m]: no nearer than this, whatever
+    that key's own least distance. hazards: the fraction of episodes, spread
     evenly over consecutive seeds, in which the scripted policy collides. noise: of the scripted policy.
     cell [m]: edge of the gate's map cells; grasp regions are one wider than the object, on each side.
     """
@@ -135,12 +136,17 @@ class PickPlaceTask(simulo.Task):
         hazards: float = 0.0,
         noise: PolicyNoise | None = None,
         cell: float = 0.01,
+        clearance: float | None = None,
     ):
         if neighbours not in GAPS:
             raise ValueError(f"neighbours must be one of {', '.join(GAPS)}, got {neighbours!r}")
         if not 0.0 <= hazards <= 1.0:
             raise ValueError(f"hazards is a fraction of the episodes, between 0 and 1, got {hazards!r}")
-        self.neighbours, self.hazards = neighbours, hazards
+        low, high = GAPS[neighbours]
+        if clearance is not None and not 0.0 < clearance < high:
+            raise ValueError(f"clearance of {neighbours} neighbours is between 0 and {high} m, got {clearance!r}")
+        self.gap = (low if clearance is None else clearance, high)
+        self.hazards = hazards
         self.noise = PolicyNoise() if noise is None else noise
         self.cell = cell
 
@@ -180,7 +186,7 @@ class PickPlaceTask(simulo.Task):
             ArmPath.to_grasp(description, "right"),
             RobotSurface.of(description, FINGERS + BEHIND_FINGERS),
             np.array([LEFT_ARM.get(name, 0.0) for name in description.joint_names]),
-            GAPS[self.neighbours],
+            self.gap,
             self.noise,
             env.dt,
         )

@@ -70,6 +70,9 @@ def stop_count(
     neighbours: Annotated[
         Literal["wide", "medium", "tight"], typer.Option(help="How near other objects stand to the open fingers.")
     ] = "wide",
+    clearance: Annotated[
+        float | None, typer.Option(min=0.001, metavar="M", help="Their least distance, instead of --neighbours' own.")
+    ] = None,
     cell: Annotated[str, typer.Option(metavar="M", help="Edge of a map cell (m); several with commas.")] = "0.01",
     world: Annotated[str, typer.Option(metavar="voxels,primitives", help="One or more, with commas.")] = "voxels",
     success_episodes: Annotated[int, typer.Option(min=0, help="Of the second run, in which a stop ends it.")] = 20,
@@ -97,6 +100,7 @@ def stop_count(
                 finger_models=_chosen(finger_model, FINGER_MODELS, "--finger-model"),
                 hazards=hazards,
                 neighbours=neighbours,
+                clearance=clearance,
                 cells=_lengths(cell),
                 worlds=_chosen(world, WORLDS, "--world"),
                 success_episodes=success_episodes,

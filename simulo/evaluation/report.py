@@ -12,7 +12,7 @@ import numpy as np
 from simulo.evaluation.counting import JudgedEpisode, StopClass, StopEvent
 from simulo.evaluation.page import figure_of, page, png
 from simulo.evaluation.records import JudgeName
-from simulo.evaluation.stop_count import StopCount
+from simulo.evaluation.stop_count import StopCount, StopCountOptions
 from simulo.evaluation.stop_pictures import picture_of_stop
 from simulo.files import write_text
 
@@ -55,12 +55,17 @@ def write_report(result: StopCount, path: Path, pictures: int = 6) -> Path:
     return write_text(path, page("simulo stop count", parts))
 
 
+def _clearance(options: StopCountOptions) -> str:
+    return "" if options.clearance is None else f" at {1000 * options.clearance:g} mm and more"
+
+
 def _settings(result: StopCount) -> str:
     first, o = result.figures[0], result.options
     versions = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
     return (
-        f"{o.episodes} episodes, seed {o.seed}, a share of {o.hazards:g} made to collide, neighbours {o.neighbours}, "
-        f"margin {1000 * o.margin:g} mm; links at most {first['max_tracking_error_mm']:.0f} mm from "
+        f"{o.episodes} episodes, seed {o.seed}, a share of {o.hazards:g} made to collide, "
+        f"neighbours {o.neighbours}{_clearance(o)}, margin {1000 * o.margin:g} mm; "
+        f"links at most {first['max_tracking_error_mm']:.0f} mm from "
         f"where they were commanded. "
         f"{html.escape(versions)}"
     )

@@ -42,7 +42,8 @@ _PACKAGES = ("simulo-sdk", "mujoco", "warp-lang", "torch", "numpy", "coal", "ope
 
 @dataclass(frozen=True)
 class StopCountOptions:
-    """What is run. cells [m], margin [m]. success_episodes: hazard-free ones of the second run, in which stops end an
+    """What is run. cells [m], margin [m]. clearance [m]: from the open fingers to the nearest neighbour, None for what
+    `neighbours` means by itself. success_episodes: hazard-free ones of the second run, in which stops end an
     episode; 0 for none. envs: how many run at once; it changes no figure."""
 
     robot: str = "openarm"
@@ -58,6 +59,7 @@ class StopCountOptions:
     success_episodes: int = 20
     margin: float = 0.005
     envs: int = 8
+    clearance: float | None = None
 
     @property
     def judges(self) -> tuple[JudgeName, ...]:
@@ -246,6 +248,7 @@ def _figures(
         "episodes": options.episodes,
         "hazards": options.hazards,
         "neighbours": options.neighbours,
+        "clearance_m": options.clearance,
         "cell_m": cell,
         "world": world,
         "margin_m": options.margin,
@@ -327,7 +330,11 @@ def _make_task(options: StopCountOptions, hazards: float) -> Any:
         raise RecordError(
             f"{options.task} cannot be benchmarked: its task lacks {', '.join(needed)} (see evaluation.shadow)"
         )
-    return task_class(neighbours=options.neighbours, hazards=hazards, cell=min(options.cells))
+    asked = {} if options.clearance is None else {"clearance": options.clearance}
+    try:
+        return task_class(neighbours=options.neighbours, hazards=hazards, cell=min(options.cells), **asked)
+    except ValueError as error:
+        raise RecordError(f"{options.task}: {error}") from error
 
 
 def scene_props(task: str, neighbours: str) -> dict[str, Prop]:

@@ -131,6 +131,13 @@ def test_bad_settings_are_refused_by_name():
         module.PickPlaceTask(neighbours="far")
     with pytest.raises(ValueError, match="hazards is a fraction"):
         module.PickPlaceTask(hazards=1.5)
+    with pytest.raises(ValueError, match=r"clearance of medium neighbours is between 0 and 0.045 m, got 0.045"):
+        module.PickPlaceTask(neighbours="medium", clearance=0.045)
+
+
+def test_a_clearance_takes_the_place_of_the_neighbours_own_least_distance():
+    assert module.PickPlaceTask(neighbours="medium").gap == (0.025, 0.045)
+    assert module.PickPlaceTask(neighbours="medium", clearance=0.030).gap == (0.030, 0.045)
 
 
 def test_paths_reach_their_poses_inside_the_limits():
