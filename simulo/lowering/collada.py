@@ -17,7 +17,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from simulo.errors import LoweringError
-from simulo.lowering.limits import MAX_TRIANGLES
+from simulo.lowering.limits import MAX_DEPTH, MAX_TRIANGLES
 from simulo.lowering.xml import Element, local_name, parse_xml
 
 _KEPT = ("asset", "library_geometries", "library_nodes", "library_visual_scenes", "scene")
@@ -34,6 +34,7 @@ def read_collada(data: bytes, label: str) -> tuple[NDArray[np.float64], NDArray[
         raise LoweringError(f"{label} is not COLLADA: its root element is <{local_name(root)}>; export it again")
     unit = _unit(root, label)
     _refuse_unread(root, label)
+    _refuse_multitude(root, label)
     _strip(root)
     try:
         document = collada.Collada(io.BytesIO(etree.tostring(root)))
@@ -71,9 +72,65 @@ def _refuse_unread(root: Element, label: str) -> None:
             f"{label}, line {element.sourceline}: <{local_name(element)}> is not read; bake it into a plain mesh and "
             "export again"
         )
-    corners = sum(int(text) for text in root.xpath("//@count") if str(text).isdecimal() and len(str(text)) < 12)
-    if corners > 100 * MAX_TRIANGLES:
-        raise LoweringError(f"{label} declares {corners} numbers, over the limit; simplify the mesh")
+    for vertices in root.iter("{*}vertices"):
+        for source in (element.get("source", "") for element in vertices.iterfind("{*}input[@semantic='POSITION']")):
+            _refuse_bad_numbers(root, source.removeprefix("#"), label)
+
+
+def _refuse_bad_numbers(root: Element, source: str, label: str) -> None:
+    """pycollada takes 0 for a number that is none, and its word for how many there are from the file."""
+    arrays = (element for element in root.iter("{*}source") if element.get("id") == source)
+    for array in (array for element in arrays for array in element.iterfind("{*}float_array")):
+        words = (array.text or "").split()
+        try:
+            finite = np.isfinite(np.array(words, dtype=np.float64))
+        except ValueError as error:
+            raise LoweringError(
+                f"{label}: source {source!r} holds a word that is no number; export it again"
+            ) from error
+        if not finite.all():
+            first = int(np.flatnonzero(~finite)[0])
+            raise LoweringError(f"{label} has a vertex that is not finite (number {first // 3}); repair the mesh")
+        if str(len(words)) != (array.get("count") or "").strip():
+            raise LoweringError(
+                f"{label}: source {source!r} holds {len(words)} numbers and announces {array.get('count')}; "
+                "export it again"
+            )
+
+
+def _refuse_multitude(root: Element, label: str) -> None:
+    """Nodes that hold nodes that hold nodes multiply: the corners that they place are counted before any is."""
+    corners = {f"#{geometry.get('id')}": _corners(geometry) for geometry in root.iter("{*}geometry")}
+    nodes = {f"#{node.get('id')}": node for node in root.iter("{*}node") if node.get("id")}
+    known: dict[Element, int] = {}
+
+    def count(node: Element, inside: tuple[Element, ...]) -> int:
+        if node in inside or len(inside) > MAX_DEPTH:
+            raise LoweringError(f"{label}: node {node.get('id')!r} holds itself; export it again")
+        if node not in known:
+            within = (*inside, node)
+            placed = sum(corners.get(child.get("url"), 0) + 1 for child in node.iterfind("{*}instance_geometry"))
+            placed += sum(count(child, within) for child in node.iterfind("{*}node"))
+            urls = [child.get("url") for child in node.iterfind("{*}instance_node")]
+            known[node] = placed + sum(count(nodes[url], within) for url in urls if url in nodes)
+        return known[node]
+
+    for scene in root.iter("{*}visual_scene"):
+        total = sum(count(node, ()) for node in scene.iterfind("{*}node"))
+        if total > 3 * MAX_TRIANGLES:
+            raise LoweringError(
+                f"{label} places {total} corners, over the limit of {MAX_TRIANGLES} triangles; simplify it and "
+                "export again"
+            )
+
+
+def _corners(geometry: Element) -> int:
+    """How many corners a geometry's polygons have, from the lists themselves."""
+    total = 0
+    for polygons in geometry.iter(*(f"{{*}}{tag}" for tag in _POLYGONS)):
+        offsets = {element.get("offset") for element in polygons.iterfind("{*}input")}
+        total += sum(len((p.text or "").split()) for p in polygons.iter("{*}p")) // max(len(offsets), 1)
+    return total
 
 
 def _strip(root: Element) -> None:

@@ -79,7 +79,8 @@ def _read_ascii_stl(data: bytes, label: str) -> Triangles:
     _refuse_many(count, label)
     corners = re.findall(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", data, re.IGNORECASE)
     ended = len(re.findall(rb"\bendfacet\b", data, re.IGNORECASE))
-    if len(corners) != 3 * count or ended != count or not re.search(rb"endsolid[^\n]*\s*\Z", data, re.IGNORECASE):
+    closed = data.rstrip().rpartition(b"\n")[2].lstrip().lower().startswith(b"endsolid")
+    if len(corners) != 3 * count or ended != count or not closed:
         raise LoweringError(
             f"{label} cannot be read as STL: {count} facets begin, {ended} end, with {len(corners)} corners; it is cut "
             "short or damaged, export it again"
@@ -129,7 +130,7 @@ def _obj_index(word: bytes, known: int, label: str, line: int) -> int:
     except ValueError:
         index = 0
     row = index - 1 if index > 0 else known + index
-    if index == 0 or row < 0:
+    if index == 0 or not 0 <= row < MAX_MESH_BYTES:
         raise LoweringError(f"{label} cannot be read as OBJ: line {line} names vertex {word[:20]!r}; export it again")
     return row
 

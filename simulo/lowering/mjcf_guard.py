@@ -62,7 +62,8 @@ def refuse_hostile_mjcf(path: Path) -> None:
 
 def _look(path: Path) -> None:
     """Every XML file that the model pulls in, once through: sizes, counts and the files they name."""
-    elements, waiting, seen = 0, [(path, ("mujoco",))], set()
+    elements, seen = 0, set()
+    waiting: list[tuple[Path, tuple[str, ...]]] = [(path, ("mujoco",))]
     compiler: dict[str, str] = {}
     while waiting:
         file, root_tags = waiting.pop()

@@ -20,6 +20,10 @@ from simulo.lowering.limits import MAX_DEPTH, MAX_ELEMENTS, MAX_XML_BYTES, refus
 
 _MOST_PREFIXES = 100
 
+_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?:\s++|(?><\?.*?\?>)|(?><!--.*?-->))*+"
+"""What may stand before the document type and the first element. Nothing in it is tried twice, or many instructions
+in a row would take for ever."""
+
 Element = Any  # lxml comes without types, and its class has no public name
 
 
@@ -69,6 +73,10 @@ def parse_xml(data: bytes, label: str, kind: str, long_text: bool = False) -> El
         raise LoweringError(
             f"{label} has about {count} XML elements, over the limit of {MAX_ELEMENTS}; no {kind} needs as many"
         )
+    if re.match(_PROLOGUE + rb"<!DOCTYPE", data, re.DOTALL):  # its entities count before the first element does
+        raise LoweringError(
+            f"{label} declares a document type (<!DOCTYPE>); entities are not expanded here, remove the declaration"
+        )
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=long_text, remove_comments=True,
         remove_pis=True,
@@ -77,10 +85,6 @@ def parse_xml(data: bytes, label: str, kind: str, long_text: bool = False) -> El
         root = etree.fromstring(_with_namespaces(data), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise LoweringError(f"{label} cannot be read as {kind}: {error}; repair the XML") from error
-    if root.getroottree().docinfo.doctype or root.getroottree().docinfo.internalDTD is not None:
-        raise LoweringError(
-            f"{label} declares a document type (<!DOCTYPE>); entities are not expanded here, remove the declaration"
-        )
     _refuse_depth(root, label, kind)
     return root
 
@@ -89,7 +93,7 @@ def _with_namespaces(data: bytes) -> bytes:
     """Robot files often use a prefix that they do not declare (`drake:`, `gz:`), which XML forbids: declare it."""
     used = set(re.findall(rb"[<\s]([A-Za-z_][\w.-]*):[A-Za-z_]", data))
     missing = used - set(re.findall(rb"\sxmlns:([\w.-]+)\s*=", data)) - {b"xml", b"xmlns"}
-    start = re.match(rb"(?:\xef\xbb\xbf)?(?:\s|<\?.*?\?>|<!--.*?-->)*<[A-Za-z_][\w.-]*(?=[\s/>])", data, re.DOTALL)
+    start = re.match(_PROLOGUE + rb"<[A-Za-z_][\w.-]*(?=[\s/>])", data, re.DOTALL)
     if not missing or len(missing) > _MOST_PREFIXES or start is None:
         return data
     declared = b"".join(b' xmlns:%s="urn:undeclared:%s"' % (prefix, prefix) for prefix in sorted(missing))
