@@ -54,19 +54,19 @@ def start_warp() -> None:
     import warp
 
     try:
-        stderr = os.dup(2)
-    except OSError:  # a process without standard error, where nothing is printed either
+        caught, stderr = tempfile.TemporaryFile(), os.dup(2)
+    except OSError:  # nowhere to keep it, or no standard error, where nothing is printed either
         warp.init()
         return
     _flush_stderr()
-    with tempfile.TemporaryFile() as caught:
-        os.dup2(caught.fileno(), 2)
-        try:
-            warp.init()
-        finally:
-            _flush_stderr()
-            os.dup2(stderr, 2)
-            os.close(stderr)
+    os.dup2(caught.fileno(), 2)
+    try:
+        warp.init()
+    finally:
+        _flush_stderr()
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        with caught:
             caught.seek(0)
             for line in caught:
                 if not line.startswith(_NO_DRIVER):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import torch
@@ -93,18 +94,17 @@ assert gate.check([[0.0] * 16]).clear.tolist() == [True]
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_warp_starts_in_a_process_without_standard_error(monkeypatch):
+def test_warp_starts_without_standard_error_or_a_place_for_files(monkeypatch):
     started = []
     monkeypatch.setattr(warp, "init", lambda: started.append(True))
     monkeypatch.setattr(sys, "stderr", None)
     start_warp.__wrapped__()
-    real_dup = os.dup
 
-    def dup(file: int) -> int:
-        if file == 2:
-            raise OSError(9, "Bad file descriptor")
-        return real_dup(file)
+    def missing(*_):
+        raise OSError("not here")
 
-    monkeypatch.setattr(os, "dup", dup)
-    start_warp.__wrapped__()
-    assert started == [True, True]
+    for module, name in ((os, "dup"), (tempfile, "TemporaryFile")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, missing)
+            start_warp.__wrapped__()
+    assert started == [True, True, True]
