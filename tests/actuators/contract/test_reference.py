@@ -7,7 +7,8 @@ both grippers in test_shared.py, and others stand in the files that they belong 
 Opening
 - it sends position targets to finger joints: test_its_commands_are_what_one_would_write_by_hand
 - both actuators take the same commands and tell the same states: test_both_grippers_have_one_interface
-- a task is written once for either, but for the line that makes it: test_one_script_serves_both_grippers
+- a task is written once for either, but for the line that makes it: test_one_script_serves_both_grippers,
+  test_one_task_lifts_with_jaws_and_with_a_cup
 - it spares the task the widths: test_its_commands_are_what_one_would_write_by_hand
 
 Command interface

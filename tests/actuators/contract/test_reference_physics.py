@@ -61,6 +61,38 @@ def test_air_an_obstacle_and_a_block_all_stop_the_fingers(models: Path):
     assert task.gripper.state.tolist() == [1, 1, 1]  # CLOSED claims nothing, so that nothing has to be taken back
 
 
+@pytest.mark.parametrize("kind", ["jaws", "cup"])
+def test_one_task_lifts_with_jaws_and_with_a_cup(models: Path, kind: str):
+    """One line differs, and where it stands: a cup is part of the scene, jaws are joints that the robot has."""
+
+    class Lift(HandTask):
+        def build(self, scene):
+            super().build(scene)
+            if kind == "cup":
+                self.gripper = simulo.SurfaceGripperActuator(forward_axis="-z", max_grip_distance=0.02)
+                self.robot.add_actuator(self.gripper, attach_to="hand")
+
+        def on_start(self, env):
+            if kind == "jaws":
+                self.gripper = simulo.ParallelGripperActuator(robot=self.robot, finger_joints=FINGERS)
+
+    env = simulo.LearningEnv(Lift(describe(models)), num_envs=3)
+    env.reset(seed=0)
+    task, told = env.task, []
+    height = task.block.state.pose[:, 2].clone()
+    told += run(env, 20, torch.tensor([1.0, 1.0, -1.0]))[-1:]
+    for step in range(50):
+        told += run(env, 1, 0.0, lift=0.1 * (step + 1) / 50)
+    assert told == [[1, 1, -1]] * 51
+    assert task.gripper.held(task.block).tolist() == [True, True, False]
+    lifted = task.block.state.pose[:, 2] - height
+    assert lifted.tolist() == pytest.approx([0.1, 0.1, 0.0], abs=0.01)
+    task.gripper.reset([1])
+    run(env, 10, 0.0, lift=0.1)
+    assert task.gripper.state.tolist() == [1, -1, -1]
+    assert task.gripper.held(task.block).tolist() == [True, False, False]
+
+
 def test_the_published_task_runs(models: Path):
     description = describe(models)
 
