@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from simulo.description.schema import JointRole, JointType
 from simulo.errors import DescriptionError
@@ -42,18 +42,35 @@ class PoseEntry(_Part):
 
 
 class SourceEntry(_Part):
-    package: str
-    version: str
+    """path: inside the package, or, where no package is named, of a file on this machine, from robot.yaml's folder."""
+
+    package: str | None = None
+    version: str | None = None
     path: str
     licence: str
     format: Literal["mjcf", "urdf"]
     attached: Annotated[list[AttachmentEntry], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _refuse_half_a_package(self) -> SourceEntry:
+        if (self.package is None) != (self.version is None):
+            raise ValueError("package and version go together: the package is pinned; a file of your own has neither")
+        return self
 
 
 class AttachmentEntry(_Part):
     site: str
     prefix: str
     source: SourceEntry
+
+
+class TwinEntry(_Part):
+    """Another model of the same robot. root_link: as robot.yaml's own. links: the twin's name of a link, by this
+    robot's, where the two differ."""
+
+    source: SourceEntry
+    root_link: str
+    links: dict[str, str] = {}
 
 
 class JointEntry(_Part):
@@ -97,10 +114,13 @@ class RobotFile(_Part):
     convex pieces it is cut into.
 
     held_joints: joints of the model that nothing moves and a stop or a spring keeps at a value [rad or m]: rigid.
+    srdf: a file, from this one's folder, whose disabled pairs hold. twin: see TwinEntry.
     """
 
     name: str
     source: SourceEntry
+    twin: TwinEntry | None = None
+    srdf: str | None = None
     root_link: str
     joints: list[JointEntry]
     mimic_joints: list[MimicEntry] = []
@@ -112,6 +132,13 @@ class RobotFile(_Part):
     disabled_pairs: list[DisabledPairEntry] = []
     swept_disabled_pairs: list[DisabledPairEntry] = []
     touch_links: list[str] = []
+
+    _folder: Path = PrivateAttr(default=Path())
+
+    @property
+    def folder(self) -> Path:
+        """Where the file lies: relative paths in it start there."""
+        return self._folder
 
 
 class EdgeEntry(_Part):
@@ -168,7 +195,7 @@ class CollisionFile(_Part):
     """collision.json, as `simulo lower` writes it. bare_links: those whose model gives them no shape; absent when
     there are none. Any other link must have its geometry, or the file has lost some. linkage_stray [m]: per gripper,
     how far its linkage is from the declared relations at most. floating_base: given where the root link moves
-    freely."""
+    freely. twin_offsets [m]: how far each link of the twin is from this robot's; its CAD is in where within 1 mm."""
 
     format: Literal[1]
     robot: str
@@ -184,6 +211,7 @@ class CollisionFile(_Part):
     swept: dict[str, GeometryEntry]
     linkage_stray: dict[str, Number] | None = None
     floating_base: Literal[True] | None = None
+    twin_offsets: dict[str, Number] | None = None
 
 
 _FileT = TypeVar("_FileT", bound=_Part)
@@ -195,7 +223,9 @@ def parse_robot_file(text: str, path: Path) -> RobotFile:
         data = yaml.load(text, Loader=_StrictLoader)
     except yaml.YAMLError as error:
         raise DescriptionError(f"{path} is not valid YAML: {error}") from error
-    return _validated(RobotFile, data, path, "correct the entry in this file")
+    robot = _validated(RobotFile, data, path, "correct the entry in this file")
+    robot._folder = path.parent
+    return robot
 
 
 def parse_collision_file(text: str, path: Path, robot: str) -> CollisionFile:

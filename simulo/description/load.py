@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -128,7 +129,7 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
     generated = [DisabledPair(*entry.links, entry.reason) for entry in collision.exempt_pairs]
     return RobotDescription(
         name=robot.name,
-        source=to_source(robot.source),
+        source=to_source(robot.source, robot.folder),
         root_link=robot.root_link,
         links=tuple(collision.links),
         joints=_joints(robot, collision),
@@ -149,9 +150,13 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
     )
 
 
-def to_source(entry: SourceEntry) -> Source:
-    attached = tuple(Attachment(part.site, part.prefix, to_source(part.source)) for part in entry.attached or ())
-    return Source(entry.package, entry.version, entry.path, entry.licence, entry.format, attached)
+def to_source(entry: SourceEntry, folder: Path) -> Source:
+    """folder: robot.yaml's, where the path of a file without a package starts."""
+    attached = tuple(
+        Attachment(part.site, part.prefix, to_source(part.source, folder)) for part in entry.attached or ()
+    )
+    path = entry.path if entry.package else os.path.abspath(folder / entry.path)
+    return Source(entry.package or "", entry.version or "", path, entry.licence, entry.format, attached)
 
 
 def to_pose(entry: PoseEntry) -> Pose:

@@ -23,6 +23,7 @@ JointRole = Literal["arm", "gripper", "base"]
 class Source:
     """Where the robot's model comes from. One pinned source per robot: revisions differ in limits and meshes.
 
+    package, version: empty for a file of the user's own, whose path is absolute then.
     attached: other model files on sites of this one, as a hand on an arm.
     """
 

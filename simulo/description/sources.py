@@ -19,7 +19,7 @@ OWN_PACKAGE = "simulo-sdk"
 
 
 def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
-    """The model file that `source` names.
+    """The model file that `source` names: without a package its path itself, on this machine.
 
     Tried in this order: `explicit`; the roots in SIMULO_MODEL_PATH, then in MENAGERIE_ROOT, each for the robot's
     folder (`source.path` starts with it); simulo's own assets, for a model drawn for it; the installed package that
@@ -27,6 +27,12 @@ def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
     it is installed.
     Raises ModelSourceError listing every place tried.
     """
+    if explicit is None and not source.package:
+        if not Path(source.path).is_file():
+            raise ModelSourceError(
+                f"model file {source.path} does not exist; restore it, or correct `path` in robot.yaml"
+            )
+        return Path(source.path)
     tried: list[str] = []
     for attempt in _attempts(source, explicit):
         path, note = attempt()

@@ -65,7 +65,7 @@ def lower_robot(
     path = folder / ROBOT_FILE
     robot = parse_robot_file(read_text(path), path)
     progress("read the model", 0, 1)
-    files, where = resolve_files(to_source(robot.source)), str(path)
+    files, where = resolve_files(to_source(robot.source, folder)), str(path)
     model = hold_joints(read_model(robot, files), robot.held_joints, where)
     refuse_disagreement(robot, model, where)
     meshes = {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
