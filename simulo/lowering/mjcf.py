@@ -24,6 +24,8 @@ from simulo.description.schema import JointType
 from simulo.description.sources import ModelFiles
 from simulo.errors import LoweringError
 from simulo.lowering import meshes
+from simulo.lowering.mjcf_check import refuse_bad_model
+from simulo.lowering.mjcf_guard import refuse_hostile_mjcf
 from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed
 from simulo.mjspec import read_spec
 from simulo.pose import Pose
@@ -46,6 +48,7 @@ def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str]
     """
     files = ModelFiles(files) if isinstance(files, Path) else files
     model, path = _compiled(files), files.path
+    refuse_bad_model(model, path)
     root = _root_body(model, root_link, path)
     names = [root_link, *(model.body(i).name or f"body_{i}" for i in range(root + 1, model.nbody))]
     names = [""] * root + names
@@ -64,6 +67,19 @@ def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str]
         linkage=_linkage(model),
         floating=root > 0 and bool(model.body_jntnum[root]),
     )
+
+
+def root_link_of(path: Path) -> str:
+    """What to call the root link of a file about which nothing else is known: its only body's name, or `world`."""
+    model = _compiled(ModelFiles(path))
+    tops = [model.body(body).name for body in range(1, model.nbody) if model.body_parentid[body] == 0]
+    if len(tops) == 1 and tops[0]:
+        try:
+            _root_body(model, tops[0], path)
+        except LoweringError:  # the world is needed, since it holds something or places the body
+            return "world"
+        return tops[0]
+    return "world"
 
 
 def _root_body(model: mujoco.MjModel, root_link: str, path: Path) -> int:
@@ -88,11 +104,14 @@ def _root_body(model: mujoco.MjModel, root_link: str, path: Path) -> int:
 
 def _compiled(files: ModelFiles) -> mujoco.MjModel:
     path = files.path
+    for file in (path, *(part.path for part in files.attached)):
+        refuse_hostile_mjcf(file)
     with _warnings_in_python():
         try:
             spec = read_spec(files)
         except (ValueError, OSError) as error:
-            raise LoweringError(f"{path} cannot be read as MJCF: {error}") from error
+            raise LoweringError(f"{path} cannot be read as MJCF: {error}; repair what it names") from error
+        spec.compiler.discardvisual = False  # what is seen is part of a link, whatever a simulator leaves out
         wearers = _mesh_wearers(spec)  # before compiling: a spec that failed to compile answers nothing more
         try:
             return spec.compile()
@@ -100,6 +119,8 @@ def _compiled(files: ModelFiles) -> mujoco.MjModel:
             blamed = [text for (name, file), text in wearers.items() if f"'{name}'" in str(error) or file in str(error)]
             remedy = f"repair {'; '.join(blamed) or 'what it names'}"
             raise LoweringError(f"{path}: MuJoCo refuses the model: {error}; {remedy}") from error
+        except (RuntimeError, mujoco.FatalError) as error:
+            raise LoweringError(f"{path}: MuJoCo breaks down on the model: {error}; use a simpler one") from error
 
 
 @contextlib.contextmanager
@@ -136,7 +157,7 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
     name, parent = names[body], names[model.body_parentid[body]]
     origin = Pose(tuple(model.body_pos[body]), tuple(model.body_quat[body]))
     if model.body_mocapid[body] >= 0:
-        raise LoweringError(f"{path}: body {name!r} is a mocap body; a robot's links hang on joints")
+        raise LoweringError(f"{path}: body {name!r} is a mocap body; a robot's links hang on joints: remove mocap")
     if model.body_jntnum[body] == 0:
         return ModelAttachment(parent, name, origin)
     if model.body_jntnum[body] > 1:
@@ -148,7 +169,7 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
     kind = _TYPES.get(int(model.jnt_type[index]))
     if kind is None:
         raise LoweringError(
-            f"{path}: joint {joint!r} of body {name!r} is free or a ball; hinges and slides are lowered"
+            f"{path}: joint {joint!r} of body {name!r} is free or a ball; only hinges and slides are lowered: use those"
         )
     limited = bool(model.jnt_limited[index])
     if kind == "prismatic" and not limited:
@@ -253,7 +274,7 @@ def _shape(model: mujoco.MjModel, geom: int, link: str, path: Path) -> Shape:
     pose = Pose(tuple(model.geom_pos[geom]), tuple(model.geom_quat[geom]))
     kind, size = int(model.geom_type[geom]), model.geom_size[geom]
     if kind == int(mujoco.mjtGeom.mjGEOM_MESH):
-        return Shape(label, collides, _mesh(model, int(model.geom_dataid[geom]), pose, label, path))
+        return Shape(label, collides, _mesh(model, int(model.geom_dataid[geom]), pose, label, path), cad=True)
     primitives = {
         int(mujoco.mjtGeom.mjGEOM_BOX): lambda: meshes.box(size),
         int(mujoco.mjtGeom.mjGEOM_SPHERE): lambda: meshes.ellipsoid([size[0]] * 3),
@@ -282,7 +303,8 @@ def _mesh(model: mujoco.MjModel, mesh: int, pose_link_centred: Pose, label: str,
         first, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         return trimesh.Trimesh(compiled, model.mesh_face[first : first + faces], process=False)
     centring = Pose(tuple(model.mesh_pos[mesh]), tuple(model.mesh_quat[mesh]))
-    result = placed(meshes.load_mesh(file, model.mesh_scale[mesh], label), pose_link_centred @ centring.inverse())
+    drawn = meshes.load_mesh(file, model.mesh_scale[mesh], f"{path}: {label}")
+    result = placed(drawn, pose_link_centred @ centring.inverse())
     apart = max(
         float(KDTree(compiled).query(result.vertices)[0].max()),
         float(KDTree(result.vertices).query(compiled)[0].max()),
@@ -290,7 +312,7 @@ def _mesh(model: mujoco.MjModel, mesh: int, pose_link_centred: Pose, label: str,
     if apart > PLACEMENT_TOLERANCE:
         raise LoweringError(
             f"{path}: {label}: the vertices of {file} and MuJoCo's differ by {apart * 1e3:.4f} mm; "
-            "a mesh feature in use here (such as a builtin or a reference pose) is not understood"
+            "a mesh feature in use here (such as a reference pose) is not understood: bake it into the mesh file"
         )
     return result
 

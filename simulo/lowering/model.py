@@ -19,11 +19,13 @@ from simulo.pose import Pose, Vector
 
 @dataclass(frozen=True)
 class Shape:
-    """One geometry of a link, its triangles in the link frame [m]. label: what to call it in an error."""
+    """One geometry of a link, its triangles in the link frame [m]. label: what to call it in an error. cad: drawn as a
+    mesh, and not as one of a format's primitives."""
 
     label: str
     collides: bool
     mesh: trimesh.Trimesh
+    cad: bool = False
 
 
 @dataclass(frozen=True)

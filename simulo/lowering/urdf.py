@@ -284,7 +284,8 @@ def _shape(element: Element, name: str, path: Path, roots: Sequence[Path]) -> Sh
     if geometry is None or len(geometry) != 1:
         raise LoweringError(f"{label} has no single shape in <geometry>; give it one")
     mesh = _triangles(geometry[0], label, path, roots)
-    return Shape(name, element.tag == "collision", placed(mesh, _origin(element, label)))
+    cad = geometry[0].tag == "mesh"
+    return Shape(name, element.tag == "collision", placed(mesh, _origin(element, label)), cad)
 
 
 def _triangles(shape: Element, label: str, path: Path, roots: Sequence[Path]) -> trimesh.Trimesh:
