@@ -1,14 +1,17 @@
 """Devices are explicit (B42)."""
 
+import ast
 import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 import torch
 import warp
 
+import simulo
 from simulo.device import resolve_device, start_warp
 from simulo.errors import BackendError
 
@@ -108,3 +111,22 @@ def test_warp_starts_without_standard_error_or_a_place_for_files(monkeypatch):
             patch.setattr(module, name, missing)
             start_warp.__wrapped__()
     assert started == [True, True, True]
+
+
+def test_b42_every_call_of_warp_that_takes_a_device_is_given_one():
+    """Warp's own default is the GPU where there is one, which a run on the CPU must not claim memory of."""
+    launches, makers = {"launch", "load_module"}, {"array", "zeros", "empty", "full", "ones"}
+    checked, without = 0, []
+    for file in sorted(Path(simulo.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if ast.unparse(node.func.value) != "wp" or node.func.attr not in launches | makers:
+                continue
+            if node.func.attr in makers and not node.args:
+                continue  # a type in an annotation, rather than an array
+            checked += 1
+            if "device" not in {keyword.arg for keyword in node.keywords}:
+                without.append(f"{file.name}:{node.lineno}: {ast.unparse(node)[:60]}")
+    assert without == []
+    assert checked > 20
