@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simulo.backends.mujoco.bonds import CupMap, declare_weld, find_cup
 from simulo.backends.mujoco.drives import Column, Drives, drives_of
+from simulo.backends.mujoco.urdf_robot import urdf_robot
 from simulo.description.sources import resolve_files
 from simulo.errors import BackendError, ModelSourceError
 from simulo.handles import SurfaceTool
@@ -106,10 +107,8 @@ def model_prefix(robot: Robot) -> str:
 
 
 def _read_model(robot: Robot) -> mujoco.MjSpec:
-    source = robot.description.source
-    if source.format != "mjcf":
-        raise BackendError(f"robot {robot.name!r}: the MuJoCo backend reads MJCF, and {source.path} is {source.format}")
-    return read_spec(resolve_files(source))
+    files = resolve_files(robot.description.source)
+    return read_spec(files) if robot.description.source.format == "mjcf" else urdf_robot(robot.description, files.path)
 
 
 def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
