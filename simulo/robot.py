@@ -284,6 +284,27 @@ class Robot:
         bound = self._attached
         return bound.coming.after(self.commanded_positions(), bound.position_limits)
 
+    def loosen(self, metres: Tensor, env_ids: EnvIds | None = None) -> None:
+        """Say that in this step the robot may end `metres` [m], shape (M,), from where its targets would have it.
+
+        For a robot that follows something else, such as a pose, for which its joint targets stand in: a gate keeps that
+        much more distance. It is forgotten after the step.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        slack = self._attached.slack
+        slack[ids] = torch.maximum(slack[ids], metres.to(slack))
+        self._attached.loosened = True
+
+    @property
+    def is_loosened(self) -> bool:
+        """Whether anything was loosened in this step."""
+        return self._attached.loosened
+
+    @property
+    def command_slack(self) -> Tensor:
+        """How much was loosened in this step [m], shape (num_envs,)."""
+        return self._attached.slack
+
     @property
     def positions_only(self) -> bool:
         """Whether no joint was ever driven by velocity or effort."""
@@ -323,6 +344,9 @@ class Robot:
             )
         bound.articulation.write_commands(bound.commands)
         bound.coming.clear()
+        if bound.loosened:
+            bound.loosened = False
+            bound.slack.zero_()
         for tool in self._tools:
             tool.flush()
 
@@ -424,6 +448,8 @@ class _Bound:
         self.commands = JointCommands(*shape, device=articulation.device)
         self.accepted = JointCommands(*shape, device=articulation.device)
         self.coming = ComingTargets()
+        self.slack = torch.zeros(articulation.num_envs, device=articulation.device)
+        self.loosened = False
         self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
         self.spoiled = torch.zeros_like(self.has_accepted)
         self.latches: list[CommandLatch] = []

@@ -30,7 +30,7 @@ from simulo.collision.kernels.voxels import column_kernel
 from simulo.collision.model import CollisionModel
 
 # Rows of the verdict's int32 block; some hold float32 bits.
-VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between")
+VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between", "outside")
 _FLOAT_ROWS = ("distance", "between")
 # Entries of the settings tensor.
 COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(8)
@@ -100,7 +100,7 @@ class QueryBuffers:
             measured=torch.zeros(n, hands + 1, **on),
             measured_active=torch.zeros(n, hands + 1, dtype=torch.uint8, **on),
             map_status=torch.zeros(n, dtype=torch.int8, **on),
-            margins=torch.zeros(2, **on),
+            margins=torch.zeros(n, 2, **on),
             pairs=torch.zeros(len(model.pair_arrays.pair), dtype=torch.int32, **on),
             bodies=torch.zeros(len(model.bodies.body), dtype=torch.int32, **on),
             slot_asked=torch.zeros(max(hands * sizes.payloads_per_gripper, 1), dtype=torch.uint8, **on),
@@ -196,7 +196,7 @@ def plan_near(model: CollisionModel, sizes: Sizes, device: str) -> Near:
 
 def plan_findings(sizes: Sizes, device: str) -> Findings:
     out = Findings()
-    for name in ("hit", "party_a", "party_b", "exact", "cleared", "asked", "capped", "unknown"):
+    for name in ("hit", "party_a", "party_b", "exact", "cleared", "asked", "capped", "unknown", "outside"):
         setattr(out, name, wp.zeros(sizes.num_configurations, dtype=wp.int32, device=device))
     out.lower = wp.zeros(sizes.num_configurations, dtype=wp.float32, device=device)
     return out

@@ -97,6 +97,7 @@ class CollisionChecker:
         world: bool = True,
         distances: bool = False,
         start: torch.Tensor | None = None,
+        widen: torch.Tensor | None = None,
     ) -> RawVerdict:
         """Check configurations; answers are one per entry of q.
 
@@ -107,13 +108,15 @@ class CollisionChecker:
         are checked at the measured value too. map_status, int8 (num_envs,): `MapStatus`, fresh when left out.
         links: ask only of one link, of "gripper:<name>", or of the pair of two links. distances: search for the least
         distance instead of stopping at a bound above the margin. start [rad or m], shape (num_envs, dof): where each
-        environment's first way begins; needed by, and only by, a checker of motion.
+        environment's first way begins; needed by, and only by, a checker of motion. widen [m], shape (num_envs,): how
+        much wider both margins are in each environment, this time.
         """
         configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
         ids = self._entry_ids(entries, env_ids)
         self._put_env_inputs(base_pose, measured, measured_active, map_status)
         self._put_start(start)
+        self._widen(widen)
         selection = self._selection(links)
         self._use(selection)
         room = min(self.sizes.num_envs, self.sizes.num_configurations // rows)
@@ -132,7 +135,9 @@ class CollisionChecker:
         """Margins [m] of the robot against itself and its payloads, and of both against the world."""
         if not (np.isfinite([self_margin, world_margin]).all() and min(self_margin, world_margin) >= 0.0):
             raise CollisionModelError(f"margins must be finite and >= 0 m, got {self_margin!r} and {world_margin!r}")
-        self._query.margins.copy_(torch.tensor([self_margin, world_margin]))
+        self._margins = torch.tensor([self_margin, world_margin], device=self.device)
+        self._widened = True
+        self._widen(None)
 
     def set_voxels(self, grid: VoxelGrid) -> None:
         """Use this map from now on, a copy of it. A map of other brick counts plans its memory anew."""
@@ -345,6 +350,15 @@ class CollisionChecker:
         self._put("measured", measured, query.measured[:, :hands], (n, hands), torch.float32, 0.0)
         self._put("measured_active", measured_active, query.measured_active[:, :hands], (n, hands), torch.bool, 0)
         self._put("map_status", map_status, query.map_status, (n,), torch.int8, 0)
+
+    def _widen(self, widen: torch.Tensor | None) -> None:
+        """Put the margins, wider by `widen` [m] for this call; below zero or no number is infinitely wide."""
+        if widen is not None:
+            refuse_unless("widen", widen, (self.sizes.num_envs,), torch.float32, self.device)
+            self._query.margins.copy_(self._margins + widen.where(widen >= 0.0, torch.inf)[:, None])
+        elif self._widened:
+            self._query.margins.copy_(self._margins.expand(self.sizes.num_envs, 2))
+        self._widened = widen is not None
 
     def _put_start(self, start: torch.Tensor | None) -> None:
         if (start is None) != (self._motion is None):

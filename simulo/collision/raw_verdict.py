@@ -13,7 +13,7 @@ from simulo.collision.kinds import Kind
 class RawVerdict:
     """One answer per checked environment, shape (K,) each; a snapshot that later checks do not touch.
 
-    block, shape (9, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
+    block, shape (10, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
     """
 
     block: torch.Tensor
@@ -68,3 +68,9 @@ class RawVerdict:
         """float32: of a refusal on the way to `row`, the share of that way at which it was found; 0 for one at `row`
         itself, and where clear."""
         return self.block[8].view(torch.float32)
+
+    @property
+    def outside_map(self) -> torch.Tensor:
+        """int32: how many bodies and payloads reach past the map's edges, where no cell says what is there; of the
+        row where they are most."""
+        return self.block[9]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from simulo.controllers.chain import Chain, chain_to
+from simulo.description import FixedAttachment, Joint, MimicJoint, RobotDescription, reference_fk
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.pose import Pose
 from simulo.robot import Robot
@@ -32,6 +34,11 @@ class Residual:
     position: Tensor
     rotation: Tensor
 
+    def reach(self, lever: float) -> Tensor:
+        """How far anything that is fixed to the end effector, up to `lever` [m] from its frame, is from where the goal
+        has it, at most [m], shape (M,)."""
+        return self.position + lever * self.rotation
+
 
 class DifferentialIKController:
     """Moves a robot's end effector to poses in the robot's base frame, by writing joint position targets.
@@ -39,6 +46,9 @@ class DifferentialIKController:
     end_effector: a link, or "gripper:<name>" for the grasp frame of a gripper. joints: name, regex or list of names of
     the joints it may move; others on the way keep their targets. ik_method: "dls". command_type: "pose", or "position"
     to leave the orientation free. iterations: at most, per call; tolerance_m, tolerance_rad: where it stops sooner.
+    follows_pose: the robot's own controller is sent the pose, and the joint targets stand in for what it makes of it; a
+    gate then keeps its distance wider by what the residual moves the hand. Of links before the hand, a redundant arm's
+    own solution may be another.
 
     Build it in `on_start` from the robot. A solution starts from the buffered targets, so it moves on smoothly, and
     never leaves the joint limits: a joint at its limit stays there and the others make up for it where they can.
@@ -54,6 +64,7 @@ class DifferentialIKController:
         iterations: int = 20,
         tolerance_m: float = 1e-5,
         tolerance_rad: float = 1e-4,
+        follows_pose: bool = False,
     ):
         if ik_method != "dls":
             raise ValueError(f"ik_method={ik_method!r} is not known; the one there is, is 'dls' (damped least squares)")
@@ -70,6 +81,8 @@ class DifferentialIKController:
         self._chain: Chain = chain_to(robot.description, link, frame, robot.device)
         self._columns = list(self._chain.columns)
         self._free = self._movable(joints)
+        self.follows_pose = follows_pose
+        self.lever = _hand_lever(robot.description, link, frame)
         self._limits = robot.joint_limits.to(device=robot.device, dtype=torch.float64)[self._columns]
 
     def move_to(
@@ -98,6 +111,8 @@ class DifferentialIKController:
         q, residual = self._solve(start, goal_position, goal_rotation)
         moved = [k for k in range(len(self._columns)) if bool(self._free[k])]
         self.robot.set_joint_position_target(q[:, moved], tuple(self._columns[k] for k in moved), ids)
+        if self.follows_pose:
+            self.robot.loosen(residual.reach(self.lever), ids)
         return residual
 
     def pose(self) -> tuple[Tensor, Tensor]:
@@ -211,3 +226,30 @@ def _end_frame(robot: Robot, end_effector: str) -> tuple[str, Pose]:
             f"end_effector={end_effector!r} is neither a link nor one of {[f'gripper:{g}' for g in grippers]}"
         )
     return grippers[name].hand_link, grippers[name].grasp_frame
+
+
+def _hand_lever(description: RobotDescription, link: str, frame: Pose) -> float:
+    """The furthest vertex [m] from the end frame of the link and of all that hangs on it, hands open and closed."""
+    below = {link}
+    for edge in _edges_outward(description):
+        below |= {edge.child} if edge.parent in below else set()
+    furthest = 0.0
+    for end in ("open_position", "closed_position"):
+        q = np.array(description.rest_pose, dtype=np.float64)
+        for gripper in description.grippers:
+            q[description.joint_names.index(gripper.joint)] = getattr(gripper, end)
+        poses = reference_fk(description, q)
+        back = np.linalg.inv(poses[link] @ frame.matrix)
+        for name in below & set(description.geometry):
+            to_end = back @ poses[name]
+            for piece in description.geometry[name].pieces:
+                local = np.asarray(piece.vertices) @ to_end[:3, :3].T + to_end[:3, 3]
+                furthest = max(furthest, float(np.linalg.norm(local, axis=1).max()))
+    return furthest
+
+
+def _edges_outward(description: RobotDescription) -> list[Joint | FixedAttachment | MimicJoint]:
+    """Every edge, parents first."""
+    edges = (*description.joints, *description.fixed_attachments, *description.mimic_joints)
+    by_child = {edge.child: edge for edge in edges}
+    return [by_child[name] for name in description.links if name in by_child]

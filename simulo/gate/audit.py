@@ -83,7 +83,8 @@ def take_record(session: Session, settings: GateSettings, verdict: Verdict, q: T
     """The record of entry i of the verdict on q, (K, dof) or (K, rows, dof), before anything else is done.
 
     Arrays: q (rows, dof), base_pose (7,), start (dof,) as measured, measured and active (hands,), map_status, margins
-    (2,); of the world grid_* or primitive_*; payload_* of what the hands hold; region_* of what is allowed.
+    (2,) and how much they were widened; of the world grid_* or primitive_*; payload_* of what the hands hold; region_*
+    of what is allowed.
     """
     env = int(verdict.env_ids[i])
     seen = session.sensed()
@@ -95,6 +96,7 @@ def take_record(session: Session, settings: GateSettings, verdict: Verdict, q: T
         "active": _host(seen.active[env]),
         "map_status": _host(session.map_status[env]),
         "margins": np.array(settings.margins),
+        "widened": _host(verdict.widened[env]),
         "verdict": _host(verdict.raw.block[:, i]),
     }
     recorder = _WorldRecorder(env)

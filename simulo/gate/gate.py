@@ -74,7 +74,7 @@ class CollisionGate:
     hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk (see
     `Robot.set_joint_position_chunk`); one that is refused in any row is refused whole. max_age [s]: an older map
     refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
-    Past the map's edges there are no cells and nothing is refused: let it hold all that the robot can reach.
+    Past the map's edges there are no cells and nothing is refused, but the verdict counts the bodies that reach there.
     tracking_margin [m]: widens both margins for how far the robot strays from its commands. motion_check: the way to
     each configuration is certified too, straight in joint space from where the robot is measured. audit: a folder for
     one record of every stop in an environment, which `simulo check --replay` judges again. device: of a gate that is
@@ -142,6 +142,7 @@ class CollisionGate:
         links: str | None = None,
         world: bool = True,
         distances: bool = False,
+        widen: float | Tensor = 0.0,
     ) -> Verdict:
         """Judge candidate configurations without touching anything.
 
@@ -150,8 +151,9 @@ class CollisionGate:
         environment takes any number of candidates. base_pose: the robot's base in its environment, one for all or
         (num_envs, 7); where it stands, when left out. links: ask only of one link, or of "gripper:<hand>", followers
         included. world=False leaves the world out. distances=True returns least distances instead of stopping at a
-        bound above the margin. Numbers that are not finite stop their environment; shapes that do not fit raise
-        ValueError.
+        bound above the margin. widen [m]: how much wider both margins are, one for all or (num_envs,): what a
+        controller that the robot follows in q's stead leaves open (see `Residual.reach`). Numbers that are not finite
+        stop their environment; shapes that do not fit raise ValueError.
         """
         session = self._session
         candidates = real_tensor(q, "q").to(session.body.device, torch.float32)
@@ -169,7 +171,8 @@ class CollisionGate:
         if base_pose is not None:
             base = any_pose_rows(base_pose, self.num_envs, "base_pose").to(base)
         session.refresh()
-        return session.check(candidates.contiguous(), base, ids, links, world, distances)
+        wider = torch.as_tensor(widen, dtype=torch.float32, device=base.device).expand(self.num_envs)
+        return session.check(candidates.contiguous(), base, ids, links, world, distances, wider)
 
     def describe(self, env_id: int) -> str:
         """A sentence on one environment's part of the last step's verdict."""
@@ -336,7 +339,8 @@ class CollisionGate:
                 f"the task commands a chunk of {commanded.shape[1]} rows, and this gate looks {self.settings.horizon} "
                 f"ahead; make it with CollisionGate(..., horizon={commanded.shape[1]})"
             )
-        verdict = session.check(commanded, session.body.base_pose(), None, None, True, False)
+        slack = robot.command_slack if robot.is_loosened else None
+        verdict = session.check(commanded, session.body.base_pose(), None, None, True, False, slack)
         if not robot.positions_only:
             verdict = replace(verdict, by_effort=robot.driven_by_effort(), joint_names=self.model.joint_names)
         self._last = verdict

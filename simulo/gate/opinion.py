@@ -51,7 +51,8 @@ def second_opinion(
         return None
     on_robot = codes.kind_of(b) in ("link", "payload")
     least = min(_between(record, description, model, codes, q, a, b) for q in _configurations(record, model, verdict))
-    return Opinion(least, float(record.arrays["margins"][0 if on_robot else 1]))
+    margin = record.arrays["margins"][0 if on_robot else 1] + record.arrays["widened"]
+    return Opinion(least, float(margin))
 
 
 def _configurations(record: StopRecord, model: CollisionModel, verdict: RawVerdict) -> list[Matrix]:

@@ -90,6 +90,7 @@ def _judge(record: StopRecord, model: CollisionModel) -> RawVerdict:
         map_status=arrays["map_status"].reshape(1),
         world=record.header["world"] != "none",
         start=arrays["start"][None] if settings["motion_check"] else None,
+        widen=arrays["widened"].reshape(1),
     )
 
 

@@ -58,6 +58,7 @@ class Session:
         self._gripper_columns = torch.tensor([g.column for g in model.grippers], dtype=torch.int64, device=body.device)
         self._hand_links = tuple(gripper.hand_link for gripper in model.grippers)
         self._envs = torch.arange(body.num_envs, device=body.device)
+        self._none = torch.zeros(body.num_envs, device=body.device)
         self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
         self._status_holds = (math.inf, -math.inf)
@@ -156,8 +157,10 @@ class Session:
         links: str | None,
         world: bool,
         distances: bool,
+        widen: Tensor | None = None,
     ) -> Verdict:
         """q: float32 on the body's device, (K, dof) or (K, rows, dof). env_ids: (K,), or all environments in order.
+        widen [m]: of both margins, shape (num_envs,).
 
         Raises GateError where the way to q is to be checked and nobody knows where it begins.
         """
@@ -179,9 +182,12 @@ class Session:
             world=ask_world,
             distances=distances,
             start=seen.start if self.settings.motion_check else None,
+            widen=widen,
         )
         envs = self._envs if env_ids is None else env_ids
-        return Verdict(raw, envs, self._checked(links, world), self._name_of, self._reserve(q, seen.start, envs))
+        wider = self._none if widen is None else widen.clone()
+        reserve = self._reserve(q, seen.start, envs)
+        return Verdict(raw, envs, self._checked(links, world), self._name_of, reserve, wider)
 
     def _checked(self, links: str | None, world: bool) -> Checked:
         self_margin, world_margin = self.settings.margins

@@ -62,7 +62,8 @@ class Verdict:
     """The gate's answer for M entries: one per environment of a step, or per candidate that `check` was asked about.
 
     All tensors have shape (M,) and are a snapshot. env_ids: int64, each entry's environment. name_of(code, environment)
-    names a party and, for a cell, its place. reserve: see `unchecked_motion`. by_effort: bool,
+    names a party and, for a cell, its place. reserve: see `unchecked_motion`. widened [m], shape
+    (num_envs,): how much wider the margins were than `checked` has them. by_effort: bool,
     (M, dof) or empty, the joints that were judged where they are measured, since nobody knows where effort takes them.
     """
 
@@ -71,6 +72,7 @@ class Verdict:
     checked: Checked
     name_of: Callable[[int, int], str]
     reserve: Reserve
+    widened: Tensor
     by_effort: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.bool))
     joint_names: tuple[str, ...] = ()
 
@@ -117,6 +119,11 @@ class Verdict:
         return self.raw.unknown_cells
 
     @property
+    def outside_map(self) -> Tensor:
+        """int32: bodies and payloads that reach past the map's edges, where no cell says what is there."""
+        return self.raw.outside_map
+
+    @property
     def gjk_capped(self) -> Tensor:
         """int32: distance searches that fell back to their looser bound."""
         return self.raw.gjk_capped
@@ -150,10 +157,11 @@ class Verdict:
         """One sentence on one entry: what was refused and why, or what CLEAR stands for."""
         kind = Kind(int(self.kind[i]))
         where = f"environment {int(self.env_ids[i])}"
-        unknown = int(self.unknown_cells[i])
-        swept = f" ({unknown} unseen cells in reach)" if unknown else ""
+        swept = self._unseen(i)
         if kind == Kind.CLEAR:
-            return f"{where}: clear of {self.checked}{swept}{self._unsaid(i)}"
+            wider = float(self.widened[self.env_ids[i]])
+            more = f", both wider by {1000 * wider:.1f} mm" if wider else ""
+            return f"{where}: clear of {self.checked}{more}{swept}{self._unsaid(i)}"
         between = float(self.between[i])
         if between > 0.0:
             where += f", {100.0 * between:.0f} % of the way to row {int(self.row[i])}"
@@ -163,8 +171,16 @@ class Verdict:
             return f"{where}: refused ({self.kind_name(i)}): {ADVICE[kind]}"
         a, b = self.parties(i)
         relation = _relation(float(self.distance[i]), bool(self.bound[i]))
-        margin = 1000 * self.checked.margin(int(self.party_b[i]))
+        margin = 1000 * (self.checked.margin(int(self.party_b[i])) + float(self.widened[self.env_ids[i]]))
         return f"{where}: refused ({self.kind_name(i)}): {a} {relation} {b}; the margin is {margin:.1f} mm{swept}"
+
+    def _unseen(self, i: int) -> str:
+        """What of the world nobody has seen."""
+        unknown, outside = int(self.unknown_cells[i]), int(self.outside_map[i])
+        said = [f"{unknown} unseen cells in reach"] if unknown else []
+        if outside:
+            said.append(f"{outside} bodies reach past the map's edges, where nothing is known")
+        return f" ({'; '.join(said)})" if said else ""
 
     def joints_by_effort(self, i: int) -> tuple[str, ...]:
         """Joints of one entry that were judged where they are measured."""

@@ -309,3 +309,28 @@ def test_grasp_region_exempts_primitives_wholly_inside_or_named(pincer_model: Co
     assert checker.check(q).clear.all()
     with pytest.raises(CollisionModelError, match="no primitive 'cup'.*pin"):
         checker.set_grasp_region("left", poses(1, at), torch.full((1, 3), 0.1), primitive="cup")
+
+
+def test_parts_past_the_maps_edges_are_counted(pincer_model: CollisionModel) -> None:
+    """A free map around both arms, the same without the left fingertips, and none of it on the arms at all."""
+    checker = CollisionChecker(pincer_model, 1, world_margin=0.0)
+    cells = np.zeros((1, 40, 40, 12), bool)  # 5 cm: 2.0 x 2.0 x 0.6 m
+    moving = int((pincer_model.bodies.gate == 0).sum()) - len(pincer_model.static_links)
+    for x, count in ((-0.5, 0), (-1.181, 2), (9.0, moving)):
+        checker.set_voxels(grid(cells, 0.05, (x, -1.0, -0.3)))
+        # Stretched, the fingers reach to x = 0.83 m; the right arm is folded back.
+        verdict = checker.check(torch.tensor([[0.0, 0.0, 0.0, 0.0, -2.8, 0.0]]))
+        assert verdict.clear.all() and int(verdict.outside_map[0]) == count, x
+
+
+def test_margins_are_wider_where_they_are_asked_to_be_and_nowhere_else() -> None:
+    """Boxes 0.1 m wide, 20 mm apart."""
+    checker = CollisionChecker(build_model(sliders()), 3)
+    q = torch.tensor([[0.88, 0.0]]).repeat(3, 1)
+    plain = checker.check(q).block
+    verdict = checker.check(q, widen=torch.tensor([0.019, 0.021, 0.0]))
+    assert verdict.kind.tolist() == [Kind.CLEAR, Kind.SELF, Kind.CLEAR]
+    assert float(verdict.distance[1]) == pytest.approx(0.02, abs=2e-5)
+    assert torch.equal(checker.check(q).block, plain), "and only that time"
+    broken = checker.check(q, widen=torch.tensor([0.0, torch.nan, -1e-3]))
+    assert broken.clear.tolist() == [True, False, False]

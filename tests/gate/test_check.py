@@ -347,3 +347,21 @@ def test_attaching_without_knowing_where_the_hand_is_is_refused():
         gate.attach("right", ConvexShape.sphere(0.02), Pose((0.0, 0.0, -0.2)))
     with pytest.raises(GateError, match="not finite"):
         gate.attach("left", ConvexShape.sphere(0.02), torch.tensor([np.nan, 0, 0, 1, 0, 0, 0]))
+
+
+def test_parts_beyond_the_map_are_told_of(voxels):
+    voxels.set_world(empty_map())  # 4 cm wide, at the foot plate
+    verdict = voxels.check(rest())
+    assert verdict.clear[0] and int(verdict.outside_map[0]) > 10
+    assert f"{int(verdict.outside_map[0])} bodies reach past the map's edges, where nothing is known" in (
+        verdict.describe(0)
+    )
+    assert "past the map" not in voxels.check(rest(), world=False).describe(0)
+
+
+def test_a_wider_margin_is_told_with_the_verdict(alone):
+    least = float(alone.check(rest(), distances=True).distance[0])
+    clear, stopped = (alone.check(rest(), widen=least + more) for more in (-2e-4, 2e-4))
+    assert clear.clear[0] and f"both wider by {1000 * (least - 2e-4):.1f} mm" in clear.describe(0)
+    assert stopped.kind_name(0) == "self" and f"the margin is {1000 * (least + 2e-4):.1f} mm" in stopped.describe(0)
+    assert alone.check(rest()).clear[0]

@@ -23,6 +23,7 @@ class Tally:
     asked: wp.int32
     capped: wp.int32
     unknown: wp.int32
+    outside: wp.int32
     above: wp.float32
 
 
@@ -81,3 +82,4 @@ def store(m: wp.int32, tally: Tally, out: Findings):
     out.asked[m] = tally.asked
     out.capped[m] = tally.capped
     out.unknown[m] = tally.unknown
+    out.outside[m] = tally.outside

@@ -349,8 +349,8 @@ def item_on_way(
     """One item in the middle of an interval: a hit unless it is clear all along it. The hull poses are the middle's."""
     first_slot = levers.num_pairs + scene.bodies.body.shape[0]
     if item < levers.num_pairs:
-        return pair_on_way(scene, poses, m, item, query.margins[0] + rounding + half * way.moved[m, item])
-    kept = query.margins[1] + rounding + half * way.moved[m, item]
+        return pair_on_way(scene, poses, m, item, query.margins[env, 0] + rounding + half * way.moved[m, item])
+    kept = query.margins[env, 1] + rounding + half * way.moved[m, item]
     if item < first_slot:
         body = item - levers.num_pairs
         link = scene.bodies.link[body]
@@ -360,7 +360,8 @@ def item_on_way(
         )  # fmt: skip
     slot = item - first_slot
     frame = payload_frame(scene.payloads, poses, m, env, slot)
-    tally = payload_on_robot(scene, levers, query, poses, way, m, env, slot, frame, half, query.margins[0] + rounding)
+    margin = query.margins[env, 0] + rounding
+    tally = payload_on_robot(scene, levers, query, poses, way, m, env, slot, frame, half, margin)
     if tally.hit == 0 and query.num_asked[2] != 0 and query.slot_asked[slot] != wp.uint8(0):
         tally = world_on_way(
             scene, query, poses, m, env, bare(scene.payloads.shape[env, slot]), frame,

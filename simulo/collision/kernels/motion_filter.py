@@ -71,6 +71,7 @@ def way_kernel(
         moved[levers.num_pairs + b] = row_motion(levers, way, m, levers.num_pairs + b)
     hulls = poses.hull_position[m]
     left = way.left[m]
+    margin = query.margins[env, 0] + rounding
     num = wp.int32(0)
     seen = wp.int32(0)
     for i in range(query.num_asked[0]):
@@ -78,7 +79,7 @@ def way_kernel(
         pair = pairs.pair[p]
         if (pair[2] & ~active) == 0:
             seen += 1
-            gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - query.margins[0] - rounding
+            gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - margin
             bound = moved[levers.num_pairs + pair[0]] + moved[levers.num_pairs + pair[1]]
             if not gap > 0.5 * bound:
                 bound = row_motion(levers, way, m, p)
@@ -120,7 +121,7 @@ def pair_filter_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Que
     m = first + wp.tid()
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
-    margin = query.margins[0] + way.rounding[m]
+    margin = query.margins[query.env[m // query.rows[0]], 0] + way.rounding[m]
     kept = wp.int32(0)
     for j in range(way.num[m, 0]):
         item = way.left[m, j]
@@ -140,7 +141,7 @@ def world_filter_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Qu
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
     env = query.env[m // query.rows[0]]
-    margin = query.margins[1] + way.rounding[m]
+    margin = query.margins[env, 1] + way.rounding[m]
     kept = wp.int32(0)
     for j in range(way.num[m, 0]):
         item = way.left[m, j]

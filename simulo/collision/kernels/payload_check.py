@@ -34,7 +34,7 @@ def check_payload_on_robot(
 ) -> Tally:
     """The tally with every body that the payload may not touch, then every payload of another hand; what is asked of
     either party is evaluated, whoever it is that holds."""
-    margin = query.margins[0]
+    margin = query.margins[env, 0]
     shape = payloads.shape[env, slot]
     active = poses.active[m]
     for body in range(bodies.body.shape[0]):
@@ -88,9 +88,9 @@ def payload_kernel(
     m = first + wp.tid()
     if m >= query.count[0]:
         return
-    tally = new_tally(query, query.margins[0])
+    env = query.env[m // query.rows[0]]
+    tally = new_tally(query, query.margins[env, 0])
     if poses.finite[m] != 0 and by_self.hit[m] == 0:
-        env = query.env[m // query.rows[0]]
         for slot in range(payloads.slot_gripper.shape[0]):
             shape = payloads.shape[env, slot]
             if shape >= 0 and tally.hit == 0:

@@ -19,7 +19,7 @@ def sphere_kernel(first: wp.int32, pairs: Pairs, query: Query, poses: Poses, nea
     m = first + wp.tid()
     if m >= query.count[0]:
         return
-    above = query.margins[0]
+    above = query.margins[query.env[m // query.rows[0]], 0]
     if query.distances[0] != 0:
         above = FAR
     kept = wp.int32(0)
@@ -64,7 +64,7 @@ def self_kernel(
     m = first + wp.tid()
     if m >= query.count[0]:
         return
-    margin = query.margins[0]
+    margin = query.margins[query.env[m // query.rows[0]], 0]
     distances = query.distances[0]
     tally = new_tally(query, margin)
     if poses.finite[m] != 0:

@@ -7,7 +7,7 @@ from simulo.collision.kernels.findings import Tally, counted, enough
 from simulo.collision.kernels.fk import position_of, rotation_of
 from simulo.collision.kernels.shapes import Shapes, support
 from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
-from simulo.collision.kernels.voxels import Exempt, Placed, check_grid, count_unknown
+from simulo.collision.kernels.voxels import Exempt, Placed, check_grid, count_unknown, reaches_out
 
 
 @wp.struct
@@ -136,7 +136,7 @@ def check_primitives(
     tally: Tally,
 ) -> Tally:
     """The tally with every primitive of the environment, for a part whose hull's frame is `frame`."""
-    margin = query.margins[1]
+    margin = query.margins[env, 1]
     for k in range(primitives.count[0]):
         other = primitives.shape[env, k]
         if other >= 0 and tally.hit == 0:
@@ -179,9 +179,10 @@ def check_cells(
     placed.rotation = on_lattice.rotation
     placed.position = on_lattice.position
     placed.party = party
-    placed.margin = query.margins[1]
+    placed.margin = query.margins[env, 1]
     placed.lever = wp.length(on_lattice.position)
     exempt = region_in(query, poses, regions, m, env, region, lattice)
+    tally.outside += reaches_out(shapes, grid, placed)
     if grid.has_unknown[0] != 0:
         tally.unknown += count_unknown(shapes, grid, env, placed)
     return check_grid(pieces, shapes, grid, env, placed, exempt, tally, query.distances[0])

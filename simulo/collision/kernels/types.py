@@ -74,7 +74,7 @@ class Query:
     count (1): configurations in use. rows (1): rows per environment. env (entries): environment of each entry;
     configuration m belongs to entry m / rows. q (M, dof) [rad or m].
     base_pose (N): the base in the env frame. measured (N, G) [rad or m], measured_active (N, G).
-    map_status (N): MapStatus. margins (2) [m]: self, world. distances (1): 1 to search for the least distance.
+    map_status (N): MapStatus. margins (N, 2) [m]: self, world. distances (1): 1 to search for the least distance.
     pairs, bodies: indices of what is asked of; num_asked (4): how many of each, then 1 to ask of the world, then how
     many of the pairs, which come first, have no gate. slot_asked (S), link_asked (L): 1 for the payload slots and the
     robot's links that are asked of; what two payloads or a payload and a link have to do with each other concerns both.
@@ -88,7 +88,7 @@ class Query:
     measured: wp.array2d(dtype=wp.float32)
     measured_active: wp.array2d(dtype=wp.uint8)
     map_status: wp.array(dtype=wp.int8)
-    margins: wp.array(dtype=wp.float32)
+    margins: wp.array2d(dtype=wp.float32)
     distances: wp.array(dtype=wp.int32)
     pairs: wp.array(dtype=wp.int32)
     bodies: wp.array(dtype=wp.int32)
@@ -197,7 +197,8 @@ class Findings:
 
     hit: 1 refused, 0 not. party_a, party_b: of the refused pair, or the nearest. lower [m]: certified bound of its
     distance, exact: 1 when it is the distance. cleared: how many of the asked were certified clear; asked: how many
-    there were to ask. capped: searches that ran out of iterations. unknown: unknown cells in reach.
+    there were to ask. capped: searches that ran out of iterations. unknown: unknown cells in reach. outside: parts
+    that reach past the map's edges.
     """
 
     hit: wp.array(dtype=wp.int32)
@@ -209,3 +210,4 @@ class Findings:
     asked: wp.array(dtype=wp.int32)
     capped: wp.array(dtype=wp.int32)
     unknown: wp.array(dtype=wp.int32)
+    outside: wp.array(dtype=wp.int32)

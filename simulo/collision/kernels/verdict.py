@@ -29,6 +29,7 @@ class Verdicts:
     capped: wp.array(dtype=wp.int32)
     unknown: wp.array(dtype=wp.int32)
     between: wp.array(dtype=wp.float32)
+    outside: wp.array(dtype=wp.int32)
 
 
 @wp.func
@@ -115,6 +116,7 @@ def verdict_kernel(
     row = wp.int32(-1)
     capped = wp.int32(0)
     unknown = wp.int32(0)
+    outside = wp.int32(0)
     best = Nearest()
     best.party_a = NONE
     best.party_b = NONE
@@ -125,6 +127,7 @@ def verdict_kernel(
         kind = row_kind(query, poses, by_self, by_payload, by_world, expected_pairs, m, env)
         capped += by_self.capped[m] + by_payload.capped[m] + by_world.capped[m]
         unknown += by_payload.unknown[m] + by_world.unknown[m]
+        outside = wp.max(outside, by_payload.outside[m] + by_world.outside[m])
         if kind != CLEAR and kind < worst:
             worst = kind
             row = r
@@ -158,3 +161,4 @@ def verdict_kernel(
     verdicts_out.bound[k] = 1 - best.exact
     verdicts_out.capped[k] = capped
     verdicts_out.unknown[k] = unknown
+    verdicts_out.outside[k] = outside

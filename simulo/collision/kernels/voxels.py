@@ -163,6 +163,19 @@ def window_of(shapes: Shapes, grid: Grid, placed: Placed, above: wp.float32) -> 
 
 
 @wp.func
+def reaches_out(shapes: Shapes, grid: Grid, placed: Placed) -> wp.int32:
+    """1 where the hull's box, grown by the margin, reaches past the map's edges: no cell says what is there."""
+    pad = placed.margin + shapes.size[placed.part.shape][3]
+    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(pad, pad, pad)
+    out = wp.int32(0)
+    for i in range(3):
+        edge = 4.0 * grid.cell[0][0] * wp.float32(grid.counts[0][i])
+        if not (placed.position[i] - reach[i] >= 0.0 and placed.position[i] + reach[i] <= edge):
+            out = 1
+    return out
+
+
+@wp.func
 def between_bits(word: wp.uint64, low: wp.int32, high: wp.int32) -> wp.uint64:
     """The word's bits low .. high - 1 (high > 0, low < 64), the others zero."""
     ones = ~wp.uint64(0)

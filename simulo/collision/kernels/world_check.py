@@ -32,9 +32,9 @@ def world_kernel(
     m = first + wp.tid()
     if m >= query.count[0]:
         return
-    tally = new_tally(query, query.margins[1])
+    env = query.env[m // query.rows[0]]
+    tally = new_tally(query, query.margins[env, 1])
     if poses.finite[m] != 0 and by_self.hit[m] == 0 and by_payload.hit[m] == 0:
-        env = query.env[m // query.rows[0]]
         active = poses.active[m]
         for i in range(query.num_asked[1]):
             body = query.bodies[i]
