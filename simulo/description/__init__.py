@@ -16,6 +16,7 @@ from simulo.description.schema import (
     PadPoint,
     RobotDescription,
     Source,
+    Twin,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PadPoint",
     "RobotDescription",
     "Source",
+    "Twin",
     "list_robots",
     "load_description",
     "reference_fk",

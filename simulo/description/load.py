@@ -36,6 +36,7 @@ from simulo.description.schema import (
     PadPoint,
     RobotDescription,
     Source,
+    Twin,
 )
 from simulo.description.validate import validate
 from simulo.errors import DescriptionError
@@ -147,6 +148,7 @@ def assemble(robot: RobotFile, collision: CollisionFile, digest: str, where: str
         swept_disabled_pairs=tuple(DisabledPair(*entry.links, entry.reason) for entry in robot.swept_disabled_pairs),
         held_joints=dict(robot.held_joints),
         floating_base=bool(collision.floating_base),
+        twin=to_twin(robot),
     )
 
 
@@ -157,6 +159,12 @@ def to_source(entry: SourceEntry, folder: Path) -> Source:
     )
     path = entry.path if entry.package else os.path.abspath(folder / entry.path)
     return Source(entry.package or "", entry.version or "", path, entry.licence, entry.format, attached)
+
+
+def to_twin(robot: RobotFile) -> Twin | None:
+    if robot.twin is None:
+        return None
+    return Twin(to_source(robot.twin.source, robot.folder), robot.twin.root_link, dict(robot.twin.links))
 
 
 def to_pose(entry: PoseEntry) -> Pose:

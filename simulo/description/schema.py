@@ -45,6 +45,16 @@ class Attachment:
 
 
 @dataclass(frozen=True)
+class Twin:
+    """Another model of the same robot, whose CAD counts where its frames coincide. links: its names
+    of links, by this robot's."""
+
+    source: Source
+    root_link: str
+    links: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Joint:
     """An actuated joint: one command column.
 
@@ -180,7 +190,8 @@ class RobotDescription:
     own grasp contact links. swept: per gripper name, the old one-hull finger model in the leader's frame;
     swept_disabled_pairs: the rows that only this model needs, since its hull reaches where no finger does.
     held_joints: joints of the model that stay at a value [rad or m], rigid here. floating_base: the root link moves
-    freely, as a humanoid's pelvis does. digest: SHA-256 of robot.yaml and collision.json.
+    freely, as a humanoid's pelvis does. twin: None where robot.yaml declares none. digest: SHA-256 of
+    robot.yaml and collision.json.
     """
 
     name: str
@@ -200,6 +211,7 @@ class RobotDescription:
     swept_disabled_pairs: tuple[DisabledPair, ...] = ()
     held_joints: Mapping[str, float] = field(default_factory=dict)
     floating_base: bool = False
+    twin: Twin | None = None
 
     @property
     def joint_names(self) -> tuple[str, ...]:

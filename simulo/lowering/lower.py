@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from simulo.description.files import (
     RobotFile,
     parse_robot_file,
 )
-from simulo.description.load import assemble, declared_relations, read_text, to_source
+from simulo.description.load import assemble, declared_relations, read_text, to_source, to_twin
 from simulo.description.mimics import MimicRelation
 from simulo.description.registry import ROBOT_FILE, robot_folder
-from simulo.description.schema import LinkGeometry, RobotDescription
+from simulo.description.schema import LinkGeometry, RobotDescription, Source, Twin
 from simulo.description.sources import ModelFiles, resolve_files
 from simulo.description.validate import validate
 from simulo.errors import LoweringError
@@ -32,7 +32,9 @@ from simulo.lowering.fit import UNCUT, fit_link, merged_cuts
 from simulo.lowering.linkage import hold_joints, linkage_stray
 from simulo.lowering.mjcf import read_mjcf
 from simulo.lowering.model import ModelJoint, RobotModel, link_mesh
+from simulo.lowering.srdf import read_srdf
 from simulo.lowering.swept import swept_piece
+from simulo.lowering.twin import fold_twin
 from simulo.lowering.urdf import read_urdf
 from simulo.lowering.write import collision_text, geometry_entry
 from simulo.pose import Pose
@@ -54,9 +56,10 @@ def lower_robot(
     tight_links: Mapping[str, int] | None = None,
     progress: Progress = lambda step, done, total: None,
     decompose: Mapping[str, int] | None = None,
+    srdf: Path | None = None,
 ) -> LoweredRobot:
     """Lower a robot given by name, folder or robot.yaml. tight_links, decompose: slabs and pieces per link, over
-    robot.yaml's own.
+    robot.yaml's own. srdf: a file whose disabled pairs hold, instead of the one that robot.yaml names.
 
     progress: called with each step, the steps done and all steps. Raises DescriptionError, ModelSourceError or
     LoweringError.
@@ -68,6 +71,7 @@ def lower_robot(
     files, where = resolve_files(to_source(robot.source, folder)), str(path)
     model = hold_joints(read_model(robot, files), robot.held_joints, where)
     refuse_disagreement(robot, model, where)
+    model, twin_offsets = _with_twin(model, to_twin(robot), where)
     meshes = {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
     cuts = merged_cuts(robot, tight_links or {}, decompose or {}, where)
     for link in cuts:
@@ -78,7 +82,35 @@ def lower_robot(
         progress(f"fit {link}", done + 1, len(meshes) + 2)
         geometry[link] = fit_link(link, mesh, cuts.get(link, UNCUT))
     progress("sweep the fingers, prove the exemptions", len(meshes) + 1, len(meshes) + 2)
-    return _finished(robot, model, meshes, geometry, where, files)
+    srdf = folder / robot.srdf if srdf is None and robot.srdf is not None else srdf
+    rows = [] if srdf is None else _srdf_rows(robot, srdf, model, geometry)
+    return _finished(robot, _Read(files, model, meshes, rows, twin_offsets, where), geometry)
+
+
+def _with_twin(model: RobotModel, twin: Twin | None, where: str) -> tuple[RobotModel, dict[str, float] | None]:
+    """The model with its twin's CAD, where one is declared, and the links' offsets [m], to 1 um."""
+    if twin is None:
+        return model, None
+    other = _read_files(twin.source, twin.root_link)
+    model, offsets = fold_twin(model, other, twin.links, where)
+    return model, {link: round(offset, 6) for link, offset in offsets.items()}
+
+
+def _read_files(source: Source, root_link: str, columns: Collection[str] = ()) -> RobotModel:
+    files = resolve_files(source)
+    return read_urdf(files.path) if source.format == "urdf" else read_mjcf(files, root_link, columns)
+
+
+def _srdf_rows(
+    robot: RobotFile, srdf: Path, model: RobotModel, geometry: Mapping[str, LinkGeometry]
+) -> list[DisabledPairEntry]:
+    """The SRDF's pairs of links that both have geometry, but for those that robot.yaml lists itself."""
+    declared = {frozenset(entry.links) for entry in robot.disabled_pairs}
+    return [
+        DisabledPairEntry(links=(pair.link_a, pair.link_b), reason=pair.reason)
+        for pair in read_srdf(srdf, model).disabled
+        if {pair.link_a, pair.link_b} <= geometry.keys() and frozenset((pair.link_a, pair.link_b)) not in declared
+    ]
 
 
 def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
@@ -93,15 +125,21 @@ def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
     return model
 
 
-def _finished(
-    robot: RobotFile,
-    model: RobotModel,
-    meshes: Mapping[str, trimesh.Trimesh],
-    geometry: Mapping[str, LinkGeometry],
-    where: str,
-    files: ModelFiles,
-) -> LoweredRobot:
+@dataclass(frozen=True)
+class _Read:
+    """All that the files on this machine say about a robot. rows: the SRDF's; where: robot.yaml, for errors."""
+
+    files: ModelFiles
+    model: RobotModel
+    meshes: Mapping[str, trimesh.Trimesh]
+    rows: list[DisabledPairEntry]
+    twin_offsets: dict[str, float] | None
+    where: str
+
+
+def _finished(robot: RobotFile, read: _Read, geometry: Mapping[str, LinkGeometry]) -> LoweredRobot:
     """The file in two passes: swept fingers and exemptions are made from the description that the first pass gives."""
+    model, meshes, where = read.model, read.meshes, read.where
     entries = {link: geometry_entry(value) for link, value in geometry.items()}
     bare = CollisionFile(
         format=1,
@@ -115,14 +153,15 @@ def _finished(
             EdgeEntry(parent=edge.parent, child=edge.child, origin=_pose_entry(edge.origin))
             for edge in sorted(model.attachments, key=lambda edge: model.links.index(edge.child))
         ],
-        exempt_pairs=[],
+        exempt_pairs=read.rows,
         bare_links=[link for link in model.links if link not in geometry] or None,
         geometry=entries,
         swept={},
         floating_base=True if model.floating else None,
+        twin_offsets=read.twin_offsets,
     )
     draft = assemble(robot, bare, "", where)
-    strays = linkage_stray(files, model, draft, meshes)
+    strays = linkage_stray(read.files, model, draft, meshes)
     swept = {}
     for gripper in draft.grippers:
         if gripper.follower_links:
@@ -132,6 +171,8 @@ def _finished(
     draft = assemble(robot, with_swept, "", where)
     validate(draft, where)
     rows = [DisabledPairEntry(links=(r.link_a, r.link_b), reason=r.reason) for r in exempt_pairs(draft)]
+    proven = {frozenset(row.links) for row in rows}
+    rows += [row for row in read.rows if frozenset(row.links) not in proven]
     final = with_swept.model_copy(update={"exempt_pairs": rows})
     description = assemble(robot, final, "", where)
     validate(description, where)
@@ -179,9 +220,6 @@ def link_meshes(description: RobotDescription) -> dict[str, trimesh.Trimesh]:
 
     Read from the model file, which must be on this machine. Raises ModelSourceError or LoweringError.
     """
-    files = resolve_files(description.source)
-    if description.source.format == "mjcf":
-        model = read_mjcf(files, description.root_link, description.joint_names)
-    else:
-        model = read_urdf(files.path)
+    model = _read_files(description.source, description.root_link, description.joint_names)
+    model, _ = _with_twin(model, description.twin, description.name)
     return {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
