@@ -122,13 +122,12 @@ def parts_gap(
     rotation: wp.mat33f,
     position: wp.vec3f,
     above: wp.float32,
-    margin: wp.float32,
 ) -> Gap:
     """Gap of two parts; rotation, position [m] take b's hull frame to a's.
 
-    Nothing beyond `above` needs to be told apart; at or under `margin` the first offending pair of pieces is answer
-    enough. One loop with one call serves hulls and pieces alike: on a CPU a second call would keep the search from
-    being built into the kernel, and calling it copies the structs of arrays.
+    Nothing beyond `above` needs to be told apart; below it every pair of pieces is asked, since the first that offends
+    need not be the nearest. One loop with one call serves hulls and pieces alike: on a CPU a second call would keep
+    the search from being built into the kernel, and calling it copies the structs of arrays.
     """
     best = Gap()
     best.lower = FAR
@@ -136,29 +135,28 @@ def parts_gap(
     if a.num > 1 or b.num > 1:
         first = -1  # the hulls, before their pieces
     for k in range(first, a.num * b.num):
-        if best.lower > margin:
-            shape_a = a.shape
-            shape_b = b.shape
-            turn = rotation
-            shift = position
-            if k >= 0:
-                if b.num > 1:
-                    j = b.first + k % b.num
-                    shape_b = pieces.shape[j]
-                    shift = turn * pieces.origin[j] + shift
-                    turn = turn * pieces.rotation[j]
-                if a.num > 1:
-                    i = a.first + k // b.num
-                    shape_a = pieces.shape[i]
-                    back = wp.transpose(pieces.rotation[i])
-                    shift = back * (shift - pieces.origin[i])
-                    turn = back * turn
-            gap = meets(shapes, shape_a, shape_b, turn, shift, wp.min(above, best.lower), k >= 0)
-            best.capped += gap.capped
-            if k < 0:
-                if gap.lower > above:
-                    return gap
-            elif gap.lower < best.lower:
-                best.lower = gap.lower
-                best.exact = gap.exact
+        shape_a = a.shape
+        shape_b = b.shape
+        turn = rotation
+        shift = position
+        if k >= 0:
+            if b.num > 1:
+                j = b.first + k % b.num
+                shape_b = pieces.shape[j]
+                shift = turn * pieces.origin[j] + shift
+                turn = turn * pieces.rotation[j]
+            if a.num > 1:
+                i = a.first + k // b.num
+                shape_a = pieces.shape[i]
+                back = wp.transpose(pieces.rotation[i])
+                shift = back * (shift - pieces.origin[i])
+                turn = back * turn
+        gap = meets(shapes, shape_a, shape_b, turn, shift, wp.min(above, best.lower), k >= 0)
+        best.capped += gap.capped
+        if k < 0:
+            if gap.lower > above:
+                return gap
+        elif gap.lower < best.lower:
+            best.lower = gap.lower
+            best.exact = gap.exact
     return best

@@ -224,7 +224,7 @@ def pair_on_way(scene: Scene, poses: Poses, m: wp.int32, p: wp.int32, kept: wp.f
         back = wp.transpose(poses.hull_rotation[m, a])
         gap = parts_gap(
             scene.pieces, scene.shapes, part_of(scene.bodies, a), part_of(scene.bodies, b),
-            back * poses.hull_rotation[m, b], back * between, kept, kept,
+            back * poses.hull_rotation[m, b], back * between, kept,
         )  # fmt: skip
     return counted(new_tally(kept), gap, scene.bodies.link[a], scene.bodies.link[b], kept, 0)
 
@@ -257,9 +257,7 @@ def world_on_way(
                     scene.shapes, query, poses, scene.regions, m, env, region, k, other, placed
                 )
                 between = relative(frame, placed)
-                gap = parts_gap(
-                    scene.pieces, scene.shapes, part, bare(other), between.rotation, between.position, kept, kept
-                )
+                gap = parts_gap(scene.pieces, scene.shapes, part, bare(other), between.rotation, between.position, kept)
             if not exempted:
                 tally = counted(tally, gap, party, scene.first_primitive + k, kept, 0)
     if scene.grid.present[0] != 0 and tally.hit == 0:
@@ -315,7 +313,7 @@ def payload_on_robot(
                 between = relative(other, frame)
                 gap = parts_gap(
                     scene.pieces, scene.shapes, part_of(scene.bodies, body), bare(shape),
-                    between.rotation, between.position, kept, kept,
+                    between.rotation, between.position, kept,
                 )  # fmt: skip
             tally = counted(tally, gap, party, other_link, kept, 0)
     for other_slot in range(slot + 1, scene.payloads.slot_gripper.shape[0]):
@@ -327,7 +325,7 @@ def payload_on_robot(
             kept = margin + half * (own + way.moved[m, first_slot + other_slot])
             gap = parts_gap(
                 scene.pieces, scene.shapes, bare(shape), bare(other_shape),
-                between.rotation, between.position, kept, kept,
+                between.rotation, between.position, kept,
             )  # fmt: skip
             tally = counted(tally, gap, party, scene.first_payload + other_slot, kept, 0)
     return tally

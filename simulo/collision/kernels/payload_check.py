@@ -50,7 +50,7 @@ def check_payload_on_robot(
                 between = relative(other, frame)
                 gap = parts_gap(
                     pieces, shapes, part_of(bodies, body), bare(shape), between.rotation, between.position,
-                    above, margin,
+                    above,
                 )  # fmt: skip
             tally = counted(tally, gap, party, link, margin, query.distances[0])
     for other_slot in range(slot + 1, payloads.slot_gripper.shape[0]):
@@ -61,7 +61,7 @@ def check_payload_on_robot(
             between = relative(frame, payload_frame(payloads, poses, m, env, other_slot))
             gap = parts_gap(
                 pieces, shapes, bare(shape), bare(other_shape), between.rotation, between.position,
-                enough(tally, margin), margin,
+                enough(tally, margin),
             )  # fmt: skip
             tally = counted(tally, gap, party, party - slot + other_slot, margin, query.distances[0])
     return tally

@@ -86,7 +86,7 @@ def self_kernel(
                     rotation = back * poses.hull_rotation[m, b]
                     gap = parts_gap(
                         pieces, shapes, part_of(bodies, a), part_of(bodies, b), rotation, back * between,
-                        tally.above, margin,
+                        tally.above,
                     )  # fmt: skip
                 tally = counted(tally, gap, bodies.link[a], bodies.link[b], margin, distances)
     store(m, tally, found_out)

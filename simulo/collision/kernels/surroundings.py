@@ -149,7 +149,7 @@ def check_primitives(
                 placed = in_base(query, poses, m, env, primitives.pose[env, k])
                 exempted = primitive_exempted(shapes, query, poses, regions, m, env, region, k, other, placed)
                 between = relative(frame, placed)
-                gap = parts_gap(pieces, shapes, part, bare(other), between.rotation, between.position, above, margin)
+                gap = parts_gap(pieces, shapes, part, bare(other), between.rotation, between.position, above)
             if not exempted:
                 tally = counted(tally, gap, party, first_code + k, margin, query.distances[0])
     return tally

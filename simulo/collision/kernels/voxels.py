@@ -91,7 +91,7 @@ def check_cell(
     """The tally with one occupied cell more; centre [m] in the hull's frame."""
     turned = wp.transpose(placed.rotation)
     above = enough(tally, placed.margin)
-    gap = parts_gap(pieces, shapes, placed.part, bare(grid.cell_shape), turned, centre, above, placed.margin)
+    gap = parts_gap(pieces, shapes, placed.part, bare(grid.cell_shape), turned, centre, above)
     gap.lower -= ROUNDING * placed.lever
     gap.exact *= nearly_exact(placed.lever)
     return counted(tally, gap, placed.party, -code - 2, placed.margin, distances)
