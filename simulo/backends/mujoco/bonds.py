@@ -2,10 +2,15 @@
 
 Whether a weld is active is part of MuJoCo's data. What it joins, and which bodies do not collide, is part of the model;
 so these are kept here per environment, and written into the model that a thread owns before it steps the environment.
+
+What runs at every physics step keeps to Python's floats and to NumPy's sums: a product of small matrices gives up the
+interpreter's lock, and then waits for it longer than it takes.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.handles import BondLimits, SurfaceTool
+from simulo.pose import Vector
 
 NO_BODY = -1
 
@@ -33,8 +39,8 @@ class CupMap:
     body: int
     own: tuple[int, ...]
     equality: int
-    origin: NDArray[np.float64]
-    axis: NDArray[np.float64]
+    origin: Vector
+    axis: Vector
 
 
 # --- in the model ----------------------------------------------------------------------------------------------------
@@ -72,7 +78,7 @@ def find_cup(model: mujoco.MjModel, name: str, link: str, tool: SurfaceTool) -> 
     body, cup = model.body(link).id, tool.cup()
     rigid = (model.body_weldid == model.body_weldid[body]) & (model.body_rootid == model.body_rootid[body])
     own = tuple(np.flatnonzero(rigid).tolist())
-    return CupMap(body, own, model.equality(name).id, np.array(cup.origin), np.array(cup.axis))
+    return CupMap(body, own, model.equality(name).id, cup.origin, cup.axis)
 
 
 # --- in every environment --------------------------------------------------------------------------------------------
@@ -96,9 +102,8 @@ class Bonds:
         self._geoms = np.flatnonzero(np.isin(model.geom_bodyid, sorted(prop_bodies)))
         self._radius = model.geom_rbound[self._geoms]
         self._rows = _ModelRows(model, self.cups, count)
-        window = max(1, round(_FILTER_TIME / model.opt.timestep))
-        self._recent = np.zeros((*shape, window, 3))  # N, in the link's frame
-        self._age = np.zeros(shape, dtype=np.int64)  # physics steps
+        self._window = max(1, round(_FILTER_TIME / model.opt.timestep))  # physics steps
+        self._loads = [[_MeanForce(self._window) for _ in range(count)] for _ in cups]
 
     def busy(self) -> NDArray[np.bool_]:
         """Where there is something to do at every physics step, shape (num_envs,)."""
@@ -123,12 +128,10 @@ class Bonds:
         for gripper, cup in enumerate(self.cups):
             if self.bonded[gripper, env] < 0:
                 continue
-            recent = self._recent[gripper, env]
-            recent[self._age[gripper, env] % len(recent)] = _weld_force(data, cup)
-            self._age[gripper, env] += 1
-            force, limits = recent.mean(axis=0), self.limits[gripper]
-            coaxial = float(force @ cup.axis)
-            shear = float(np.linalg.norm(force - coaxial * cup.axis))
+            force = self._loads[gripper][env].add(_weld_force(data, cup))
+            coaxial = sum(f * a for f, a in zip(force, cup.axis, strict=True))
+            shear = math.dist(force, [coaxial * a for a in cup.axis])
+            limits = self.limits[gripper]
             if coaxial > limits.coaxial or shear > limits.shear:
                 self.broken[gripper, env] = self.bonded[gripper, env]
                 self.release(data, gripper, env)
@@ -157,11 +160,11 @@ class Bonds:
         cup, limits = self.cups[gripper], self.limits[gripper]
         mujoco.mj_kinematics(model, data)  # the last step left the poses that it started from
         rotation = data.xmat[cup.body].reshape(3, 3)
-        lip, axis = data.xpos[cup.body] + rotation @ cup.origin, rotation @ cup.axis
+        lip, axis = data.xpos[cup.body] + (rotation * cup.origin).sum(axis=1), (rotation * cup.axis).sum(axis=1)
         body, distance = self._nearest(model, data, lip - _LIP_YIELD * axis, axis, _LIP_YIELD + limits.reach)
         if body in (NO_BODY, self.barred[gripper, env]):
             return
-        self._recent[gripper, env] = self._age[gripper, env] = 0
+        self._loads[gripper][env] = _MeanForce(self._window)
         self.bonded[gripper, env] = body
         self._rows.join(data, gripper, env, body, lip + (distance - _LIP_YIELD) * axis)
         self._rows.load(model, env)
@@ -173,7 +176,7 @@ class Bonds:
         """The prop whose surface, facing the ray, is the nearest along it, and how far [m]; `NO_BODY` within length."""
         found, nearest, normal = NO_BODY, length, np.zeros(3)
         apart = data.geom_xpos[self._geoms] - start
-        along = apart @ axis
+        along = (apart * axis).sum(axis=1)
         aside = (apart * apart).sum(axis=1) - along * along
         near = (aside <= self._radius**2) & (along >= -self._radius) & (along <= length + self._radius)
         for geom in self._geoms[near].tolist():
@@ -187,15 +190,29 @@ class Bonds:
         return found, nearest
 
 
-def _weld_force(data: mujoco.MjData, cup: CupMap) -> NDArray[np.float64]:
-    """What the weld pulls at the link with [N], in the link's frame, shape (3,): along the axis when the load hangs.
+class _MeanForce:
+    """Mean of a force [N] over the last `window` physics steps; before the first it was zero."""
+
+    def __init__(self, window: int):
+        self._recent = deque([(0.0, 0.0, 0.0)] * window, maxlen=window)
+
+    def add(self, force: Vector) -> list[float]:
+        self._recent.append(force)
+        return [sum(component) / len(self._recent) for component in zip(*self._recent, strict=True)]
+
+
+def _weld_force(data: mujoco.MjData, cup: CupMap) -> Vector:
+    """What the weld pulls at the link with [N], in the link's frame: along the axis when the load hangs.
 
     The first three of a weld's rows are the position error's, along the world's axes.
     """
-    rows = np.flatnonzero(data.efc_id[: data.ne] == cup.equality)
-    if len(rows) == 0:  # the engine starts a world over that blew up
-        return np.zeros(3)
-    return data.efc_force[rows[0] : rows[0] + 3] @ data.xmat[cup.body].reshape(3, 3)
+    rows = data.efc_id[: data.ne].tolist()
+    if cup.equality not in rows:  # the engine starts a world over that blew up
+        return (0.0, 0.0, 0.0)
+    row = rows.index(cup.equality)
+    x, y, z = data.efc_force[row : row + 3].tolist()
+    m = data.xmat[cup.body].tolist()
+    return (m[0] * x + m[3] * y + m[6] * z, m[1] * x + m[4] * y + m[7] * z, m[2] * x + m[5] * y + m[8] * z)
 
 
 class _ModelRows:
