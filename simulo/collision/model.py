@@ -14,7 +14,7 @@ from simulo.collision.kinematics import EdgeArrays, build_edges
 from simulo.collision.pairs import PairArrays, build_pairs
 from simulo.collision.pool import ShapeArrays
 from simulo.collision.validate import refuse_broken
-from simulo.description.schema import DisabledPair, LinkGeometry, RobotDescription
+from simulo.description.schema import DisabledPair, Gripper, LinkGeometry, RobotDescription
 from simulo.errors import CollisionModelError
 
 FingerModel = Literal["mimic", "swept"]
@@ -77,6 +77,12 @@ class CollisionModel:
         return self.link_names.index(name)
 
 
+def _touching(gripper: Gripper) -> tuple[str, ...]:
+    """What closes on an object: every jaw and follower and, where a jaw is fixed to the hand, the hand itself."""
+    fixed_jaws = [pad.link for pad in gripper.pad_points if pad.link == gripper.hand_link]
+    return (*gripper.grasp_contact_links, *fixed_jaws)
+
+
 def build_model(
     description: RobotDescription, finger_model: FingerModel = "mimic", *, fixed_base: bool | None = None
 ) -> CollisionModel:
@@ -97,7 +103,7 @@ def build_model(
             name=g.name,
             column=description.joint_names.index(g.joint),
             hand_link=g.hand_link,
-            contact_links=tuple(n for n in g.grasp_contact_links if n in links),
+            contact_links=tuple(n for n in _touching(g) if n in links),
             moving_links=_moved_by(description, links, g.joint),
         )
         for g in description.grippers
