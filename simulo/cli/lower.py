@@ -11,7 +11,9 @@ from simulo.cli.output import err, out, progress
 
 
 def lower(
-    robot: Annotated[str, typer.Argument(help="A name of `simulo robots`, or the folder of a robot.yaml.")],
+    robot: Annotated[
+        str, typer.Argument(help="A name of `simulo robots`, the folder of a robot.yaml, or a bare .urdf or .xml file.")
+    ],
     tight_link: Annotated[
         list[str] | None, typer.Option("--tight-link", metavar="LINK=N", help="Cut a link into N slabs. Repeatable.")
     ] = None,
@@ -20,12 +22,16 @@ def lower(
         typer.Option("--decompose", metavar="LINK=N", help="Cut a link into N convex pieces. Repeatable."),
     ] = None,
     out_dir: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write here, not beside robot.yaml.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write here, not beside robot.yaml or the model file.")
+    ] = None,
+    srdf: Annotated[
+        Path | None, typer.Option("--srdf", metavar="FILE", help="Exempt the pairs that this SRDF disables.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing: compare with what is committed.")] = False,
 ) -> None:
     """Make a robot's collision.json from its model file. With --check, exit code 1 when it is not what is committed."""
-    code = lower_command(robot, _counts(tight_link, "--tight-link"), out_dir, check, _counts(decompose, "--decompose"))
+    slabs, pieces = _counts(tight_link, "--tight-link"), _counts(decompose, "--decompose")
+    code = lower_command(robot, slabs, out_dir, check, pieces, srdf)
     if code:
         raise typer.Exit(code)
 
@@ -36,17 +42,24 @@ def lower_command(
     out_dir: Path | None,
     check: bool,
     decompose: dict[str, int] | None = None,
+    srdf: Path | None = None,
 ) -> int:
-    """Lower, then write or compare. Returns the exit code: 0, or 1 when --check finds a difference."""
+    """Lower, then write or compare. Returns the exit code: 0, or 1 when --check finds a difference.
+
+    A bare model file first gets a robot.yaml, drafted from it, in `out_dir` or beside it.
+    """
     from simulo.description.files import parse_collision_file
     from simulo.description.registry import COLLISION_FILE, robot_folder
     from simulo.files import write_text
     from simulo.lowering import lower_robot
     from simulo.lowering.compare import differences
+    from simulo.lowering.draft import is_model_file
 
+    if is_model_file(robot):
+        robot, out_dir = _drafted(Path(robot), out_dir, srdf, check), None
     path = (out_dir or robot_folder(robot)) / COLLISION_FILE
     with progress() as report:
-        lowered = lower_robot(robot, tight_links, report, decompose)
+        lowered = lower_robot(robot, tight_links, report, decompose, srdf)
     if not check:
         write_text(path, lowered.text)
         out.print(
@@ -65,6 +78,25 @@ def lower_command(
         err.print(f"{path}: {sentence}", highlight=False, soft_wrap=True)
     err.print(f"run `simulo lower {robot}` and review the change", highlight=False, soft_wrap=True)
     return 1
+
+
+def _drafted(model_file: Path, out_dir: Path | None, srdf: Path | None, check: bool) -> str:
+    """The robot folder of a bare model file; a new robot.yaml in it is announced with all that was guessed."""
+    from simulo.description.registry import ROBOT_FILE
+    from simulo.lowering.draft import draft_folder
+
+    path = (out_dir or model_file.parent) / ROBOT_FILE
+    new = not path.is_file()
+    if check and new:
+        raise typer.BadParameter(
+            f"{path} is missing, so nothing was lowered from {model_file} yet", param_hint="--check"
+        )
+    folder, guesses = draft_folder(model_file, out_dir, srdf)
+    if new:
+        out.print(f"drafted {path}; look at what was guessed:", highlight=False, soft_wrap=True)
+        for sentence in guesses:
+            out.print(f"  {sentence}", markup=False, highlight=False, soft_wrap=True)
+    return str(folder.absolute())  # a relative name might be a packaged robot's
 
 
 def _counts(options: list[str] | None, option: str) -> dict[str, int]:
