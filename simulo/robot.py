@@ -333,9 +333,14 @@ class Robot:
         return targets.masked_fill(bound.spoiled[:, None], torch.nan) if self._tools else targets
 
     def flush(self) -> None:
-        """Hand the buffered targets to the simulator. Raises ValueError for a target that is not finite."""
+        """Hand the buffered targets to the simulator. Raises ValueError for a command that is not finite."""
         bound = self._attached
-        wrong = bound.commands.not_finite() | bound.spoiled[:, None]
+        if self._tools and bound.spoiled.any():
+            raise ValueError(
+                f"robot {self.name!r}: a surface gripper's command in environment {int(bound.spoiled.nonzero()[0])} is "
+                "not finite; a collision gate stops such an environment instead"
+            )
+        wrong = bound.commands.not_finite()
         if wrong.any():
             env, column = (int(v) for v in wrong.nonzero()[0])
             raise ValueError(

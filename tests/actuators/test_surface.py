@@ -270,14 +270,18 @@ def test_after_a_reset_the_next_episode_catches_anew():
     assert run(env, 2, 1.0, 0.005)[-1] == [1, 1]
 
 
-@pytest.mark.parametrize("how", ["park", "set_pose"])
-def test_a_held_prop_that_is_put_elsewhere_is_let_go(how):
+@pytest.mark.parametrize("how", ["park", "set_pose", "set_joint_positions"])
+def test_what_is_put_elsewhere_is_let_go(how):
     env = holding(num_envs=2)
     run(env, 25, 1.0, 0.005, 0.05)
+    run(env, 10, 1.0, 0.05)
     if how == "park":
         env.task.block.park([0])
-    else:
+    elif how == "set_pose":
         env.task.block.set_pose(simulo.Pose((0.3, 0.3, 0.5)), [0])
+    else:
+        env.task.robot.set_joint_positions(env.task.joints(torch.tensor([0.1])), [0])
+        env.task.robot.set_joint_positions(env.task.joints(torch.tensor([0.05])), [0])
     cup = env.task.robot.state.link_poses[0].clone()
     assert run(env, 1, 1.0, 0.05) == [[0, 1]]
     assert env.task.gripper.gripped() == [None, "Block"]
@@ -385,6 +389,9 @@ def test_a_command_that_is_not_finite_stops_its_environment_at_the_gate():
     env = started(gap=0.003)
     with pytest.raises(ValueError, match="not finite"):
         env.task.gripper.set_command(float("nan"))
+    ungated = started(num_envs=3, gap=0.003, validate_actions=False)
+    with pytest.raises(ValueError, match=r"surface gripper's command in environment 1 is not finite"):
+        ungated.step(actions)
 
 
 def test_a_disabled_gripper_drops_commands_and_still_tells_its_state():
