@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from simulo.description import Gripper, LinkGeometry, RobotDescription, load_description, reference_fk
 from simulo.errors import CollisionModelError
-from simulo.evaluation.exposed import exposed_facets, quartered
+from simulo.evaluation.exposed import Union
 from simulo.evaluation.nearest_kernels import nearest_face
 from simulo.lowering import link_meshes
 from simulo.lowering.triangles import nearest_on_each
@@ -29,7 +29,6 @@ RESOLUTION = 1e-4
 
 _REACH = 10.0
 _MAX_ROUNDS = 20
-_FURTHEST = 4096
 
 
 @dataclass(frozen=True)
@@ -109,19 +108,17 @@ def overhang_of(
     """Overhang of the checked geometry over equally spaced values of the gripper's joint. real: by finger link."""
     column = description.joint_names.index(gripper.joint)
     joint = description.joints[column]
-    facets = {link: exposed_facets(geometry) for link, geometry in checked.items()}
-    # Distance to the finger that a facet rides on: it bounds the distance to all fingers, at every opening.
-    own = np.concatenate([_sampled_and_bounded(f, [(real[link], np.eye(4))])[1] for link, f in facets.items()])
-    furthest = np.argsort(-own, kind="stable")[:_FURTHEST]
+    unions = {link: Union(geometry) for link, geometry in checked.items()}
     largest, bounds = [], []
     for value in np.linspace(joint.lower, joint.upper, openings):
         q = np.array(description.rest_pose)
         q[column] = value
         poses = reference_fk(description, q)
-        surface = np.concatenate([_moved(triangles, poses[link]) for link, triangles in facets.items()])
-        fingers = [(real[link], _inverse(poses[link])) for link in gripper.grasp_contact_links]
-        least = float(_sampled_and_bounded(surface[furthest], fingers)[0].max())
-        found, bound = largest_distance(surface[own >= least], fingers)
+        found, bound = 0.0, 0.0
+        for link, union in unions.items():
+            fingers = [(real[name], _inverse(poses[name]) @ poses[link]) for name in gripper.grasp_contact_links]
+            found, proven = largest_distance(union.facets, fingers, union, found)
+            bound = max(bound, proven)
         largest.append(found)
         bounds.append(bound)
     return Overhang(float(np.max(largest)), float(np.mean(largest)), float(np.max(bounds)))
@@ -151,22 +148,33 @@ class RealSurface:
 
 
 def largest_distance(
-    surface: NDArray[np.float64], fingers: list[tuple[RealSurface, NDArray[np.float64]]]
+    surface: NDArray[np.float64],
+    fingers: list[tuple[RealSurface, NDArray[np.float64]]],
+    union: Union | None = None,
+    found: float = 0.0,
 ) -> tuple[float, float]:
     """Largest distance [m] from the surface (T, 3, 3) to the nearest finger, as sampled and as proven.
 
-    fingers: each real surface with the transform from the surface's frame into its own.
+    fingers: each real surface with the transform from the surface's frame into its own. union: the pieces whose facets
+    the surface is; what lies inside another piece does not count. found: what is known to be reached already.
     """
-    found, proven, facets, bounds = 0.0, 0.0, surface, np.zeros(len(surface))
+    facets = surface
+    owners = np.zeros(len(surface), dtype=np.int64) if union is None else union.owners
+    proven, bounds = found, np.zeros(0)
     for _ in range(_MAX_ROUNDS):
         distances, bounds = _sampled_and_bounded(facets, fingers)
+        if union is not None:
+            rows = np.flatnonzero(bounds > found + RESOLUTION)
+            covered, hidden = union.covered(facets[rows], owners[rows])
+            distances[rows[hidden]] = 0.0
+            bounds[rows[covered]] = 0.0
         found = max(found, float(distances.max()))
         open_facets = bounds > found + RESOLUTION
         proven = max(proven, float(bounds[~open_facets].max(initial=0.0)))
         if not open_facets.any():
             return found, max(found, proven)
-        facets = quartered(facets[open_facets])
-    return found, max(proven, float(bounds.max()))
+        facets, owners = _quartered(facets[open_facets]), np.tile(owners[open_facets], 4)
+    return found, max(proven, float(bounds.max(initial=0.0)))
 
 
 def _sampled_and_bounded(
@@ -192,3 +200,11 @@ def _moved(triangles: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArray
 
 def _inverse(pose: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linalg.inv(pose).astype(np.float64)
+
+
+def _quartered(facets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each triangle as its four halves-of-edges triangles, shape (4 F, 3, 3): all first parts, then all second."""
+    a, b, c = facets[:, 0], facets[:, 1], facets[:, 2]
+    ab, bc, ca = 0.5 * (a + b), 0.5 * (b + c), 0.5 * (c + a)
+    parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+    return np.concatenate([np.stack(part, axis=1) for part in parts])

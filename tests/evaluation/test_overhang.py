@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import trimesh
 
-from simulo.description import RobotDescription, load_description, reference_fk
+from simulo.description import LinkGeometry, RobotDescription, load_description, reference_fk
+from simulo.description.schema import ConvexPiece
 from simulo.errors import CollisionModelError
+from simulo.evaluation.exposed import Union
 from simulo.evaluation.overhang import (
     RESOLUTION,
     RealSurface,
@@ -15,6 +17,7 @@ from simulo.evaluation.overhang import (
     overhang_of,
 )
 from simulo.lowering import link_meshes
+from simulo.lowering.pieces import fit_piece
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,25 @@ def test_the_largest_distance_in_the_middle_of_a_facet() -> None:
     found, bound = largest_distance(lid, [(RealSurface(plate), np.eye(4)) for plate in plates])
     assert found == pytest.approx(0.2, abs=RESOLUTION)
     assert 0.2 <= bound <= 0.2 + 2 * RESOLUTION
+
+
+def test_faces_inside_other_pieces_are_no_surface() -> None:
+    """A bar of 0.1 x 0.1 x 0.4 m in two halves: the cut is 50 mm from the bar's surface, and nothing stands off it.
+    A third piece on one end stands 20 mm off."""
+    bar = RealSurface(trimesh.creation.box(extents=[0.1, 0.1, 0.4]))
+
+    def piece(low: float, high: float) -> ConvexPiece:
+        box = trimesh.creation.box(bounds=[[-0.05, -0.05, low], [0.05, 0.05, high]])
+        return fit_piece(np.asarray(box.vertices), "half")
+
+    halves = piece(-0.2, 0.03), piece(0.03, 0.2)
+    for pieces, expected in ((halves, 0.0), ((*halves, piece(0.15, 0.22)), 0.02)):
+        union = Union(LinkGeometry("bar", pieces, piece(-0.2, 0.22)))
+        found, bound = largest_distance(union.facets, [(bar, np.eye(4))], union)
+        assert found == pytest.approx(expected, abs=2 * RESOLUTION)
+        assert found <= bound <= found + 2 * RESOLUTION
+        naive, _ = largest_distance(union.facets, [(bar, np.eye(4))])
+        assert naive == pytest.approx(0.05, abs=1e-3)
 
 
 def test_bound_bounds_brute_force(openarm: RobotDescription, real: dict[str, RealSurface]) -> None:
