@@ -83,7 +83,7 @@ class SuctionPickTask(simulo.Task):
         description = self.robot.description
         rest = reference_fk(description, np.zeros((1, self.robot.num_actuated)))
         self.lip_at_rest = torch.tensor(rest["cup"][0, :3, 3], dtype=torch.float32)
-        self.cup, self.head = (self.robot.link_names.index(link) for link in ("cup", "head"))
+        self.head = self.robot.link_names.index("head")
         self.episodes: list[Episode | None] = [None] * env.num_envs
         self.told_near = torch.full((env.num_envs,), -1)  # the box that the gate was told the cup is about to touch
         self.told_held = torch.full((env.num_envs,), -1)
@@ -191,8 +191,9 @@ class SuctionPickTask(simulo.Task):
 
     @property
     def lip(self) -> Tensor:
-        """Position of the cup's lip, shape (num_envs, 3)."""
-        return self.robot.state.link_poses[:, self.cup, :3]
+        """Position of the cup's lip, shape (num_envs, 3): the slides are along the axes."""
+        x, y, z, _, plunger = self.robot.state.joint_positions.unbind(dim=1)
+        return self.lip_at_rest + torch.stack([x, y, z - plunger], dim=1)
 
     @property
     def box_poses(self) -> Tensor:

@@ -99,6 +99,12 @@ def test_a_bond_that_is_too_weak_for_a_box_is_broken_and_the_gate_is_told(env):
         task.gripper.coaxial_force_limit = 25.0
 
 
+def test_the_lip_is_where_the_simulator_has_the_cup(env):
+    carrying(env)
+    cup = env.task.robot.state.link_poses[:, env.task.robot.link_names.index("cup"), :3]
+    assert torch.allclose(env.task.lip, cup, atol=1e-5)
+
+
 def test_waypoints_keep_to_the_gantrys_limits(env):
     low, high = env.task.robot.joint_limits[:4].T
     env.reset(seed=20)
