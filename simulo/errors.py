@@ -9,6 +9,14 @@ class DescriptionError(SimuloError, ValueError):
     """A robot description (robot.yaml, collision.json, SRDF) is missing, corrupt or contradicts itself."""
 
 
+class NotLoweredError(DescriptionError):
+    """A robot has a description but no collision geometry yet. robot: what `simulo lower` takes."""
+
+    def __init__(self, message: str, robot: str):
+        super().__init__(message)
+        self.robot = robot
+
+
 class ModelSourceError(SimuloError, FileNotFoundError):
     """A robot's model file was not found in any of the places that were tried (all are listed)."""
 

@@ -12,7 +12,7 @@ import typer
 from simulo import __version__
 from simulo.cli import bench, check, inspect, lower, robots, run, stop_count, sweep
 from simulo.cli.output import err
-from simulo.errors import SimuloError
+from simulo.errors import NotLoweredError, SimuloError
 
 app = typer.Typer(
     name="simulo",
@@ -47,8 +47,22 @@ app.command()(robots.robots)
 
 def main() -> None:
     try:
-        app()
+        _run()
     except SimuloError as error:
         err.print("[bold red]simulo:[/]", end=" ")
         err.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+
+
+def _run() -> None:
+    """The command; where a robot is not lowered yet and a person can answer, lower it first."""
+    try:
+        app()
+    except NotLoweredError as error:
+        if not sys.stdin.isatty():
+            raise
+        err.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        if not typer.confirm(f"Run `simulo lower {error.robot}` now?", default=True, err=True):
+            raise
+        lower.lower_command(error.robot, {}, None, False)
+        app()

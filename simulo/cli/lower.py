@@ -49,7 +49,8 @@ def lower_command(
     A bare model file first gets a robot.yaml, drafted from it, in `out_dir` or beside it.
     """
     from simulo.description.files import parse_collision_file
-    from simulo.description.registry import COLLISION_FILE, robot_folder
+    from simulo.description.load import geometry_path
+    from simulo.description.registry import COLLISION_FILE
     from simulo.files import write_text
     from simulo.lowering import lower_robot
     from simulo.lowering.compare import differences
@@ -57,7 +58,7 @@ def lower_command(
 
     if is_model_file(robot):
         robot, out_dir = _drafted(Path(robot), out_dir, srdf, check), None
-    path = (out_dir or robot_folder(robot)) / COLLISION_FILE
+    path = out_dir / COLLISION_FILE if out_dir else geometry_path(robot)
     with progress() as report:
         lowered = lower_robot(robot, tight_links, report, decompose, srdf)
     if not check:

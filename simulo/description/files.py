@@ -114,7 +114,8 @@ class RobotFile(_Part):
     convex pieces it is cut into.
 
     held_joints: joints of the model that nothing moves and a stop or a spring keeps at a value [rad or m]: rigid.
-    srdf: a file, from this one's folder, whose disabled pairs hold. twin: see TwinEntry.
+    srdf: a file, from this one's folder, whose disabled pairs hold. twin: see TwinEntry. geometry: "on_request" where
+    no package ships the model, so that each user lowers it into a cache of their own.
     """
 
     name: str
@@ -122,6 +123,7 @@ class RobotFile(_Part):
     twin: TwinEntry | None = None
     srdf: str | None = None
     root_link: str
+    geometry: Literal["committed", "on_request"] = "committed"
     joints: list[JointEntry]
     mimic_joints: list[MimicEntry] = []
     held_joints: dict[str, Number] = {}

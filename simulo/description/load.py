@@ -23,7 +23,7 @@ from simulo.description.files import (
     parse_robot_file,
 )
 from simulo.description.mimics import MimicRelation, flatten_mimics
-from simulo.description.registry import COLLISION_FILE, ROBOT_FILE, robot_folder
+from simulo.description.registry import COLLISION_FILE, ROBOT_FILE, cache_folder, robot_folder
 from simulo.description.schema import (
     Attachment,
     ConvexPiece,
@@ -39,7 +39,7 @@ from simulo.description.schema import (
     Twin,
 )
 from simulo.description.validate import validate
-from simulo.errors import DescriptionError
+from simulo.errors import DescriptionError, NotLoweredError
 from simulo.pose import Pose
 
 NANOMETRE = 1e-9
@@ -52,12 +52,13 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     command that makes it.
     """
     folder = robot_folder(name_or_path)
-    robot_path, collision_path = folder / ROBOT_FILE, folder / COLLISION_FILE
+    robot_path, collision_path = folder / ROBOT_FILE, geometry_path(name_or_path)
     robot_text = read_text(robot_path)
     robot = parse_robot_file(robot_text, robot_path)
     if not collision_path.is_file():
-        raise DescriptionError(
-            f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`"
+        raise NotLoweredError(
+            f"robot {robot.name!r} is not lowered ({collision_path} is missing): run `simulo lower {name_or_path}`",
+            str(name_or_path),
         )
     collision_text = read_text(collision_path)
     collision = parse_collision_file(collision_text, collision_path, str(name_or_path))
@@ -67,6 +68,25 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     validate(description, str(folder))
     _refuse_lost_geometry(robot, collision, collision_path)
     return description
+
+
+def load_robot_file(name_or_path: str | Path) -> RobotFile:
+    """A robot's robot.yaml alone, which it has before it is lowered. Raises DescriptionError as `load_description`."""
+    path = robot_folder(name_or_path) / ROBOT_FILE
+    return parse_robot_file(read_text(path), path)
+
+
+def geometry_path(name_or_path: str | Path) -> Path:
+    """Where the robot's collision.json belongs, whether it is there or not.
+
+    Beside its robot.yaml; or, made on request, in the user's cache, under a name that changes with robot.yaml.
+    """
+    folder = robot_folder(name_or_path)
+    robot = load_robot_file(name_or_path)
+    if robot.geometry == "committed":
+        return folder / COLLISION_FILE
+    mark = hashlib.sha256((folder / ROBOT_FILE).read_bytes()).hexdigest()[:12]
+    return cache_folder() / f"{robot.name}-{mark}" / COLLISION_FILE
 
 
 def read_text(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,6 +16,12 @@ COLLISION_FILE = "collision.json"
 def list_robots() -> list[str]:
     """Names that `load_description` knows, sorted."""
     return sorted(path.parent.name for path in data_path("robots").glob(f"*/{ROBOT_FILE}"))
+
+
+def cache_folder() -> Path:
+    """Where geometry goes that is lowered on request: the user's cache, as the XDG base directories have it."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "simulo" / "robots"
 
 
 def robot_folder(name_or_path: str | Path) -> Path:

@@ -13,7 +13,9 @@ from simulo.collision import CollisionChecker, CollisionModel, Kind, build_model
 from simulo.collision.model import FingerModel
 from simulo.collision.parties import NOBODY
 from simulo.description import RobotDescription, list_robots, load_description
-from simulo.errors import SimuloError
+from simulo.description.files import SourceEntry
+from simulo.description.load import load_robot_file
+from simulo.errors import NotLoweredError, SimuloError
 
 
 class ConfigurationError(SimuloError, ValueError):
@@ -57,19 +59,34 @@ def _answer(model: CollisionModel, q: np.ndarray, self_margin: float) -> dict[st
 
 
 def robot_facts(name: str) -> dict[str, Any]:
-    """One row of `simulo robots`."""
-    description = load_description(name)
-    source, model = description.source, build_model(description)
+    """One row of `simulo robots`. What only geometry tells is None of a robot that is not lowered yet."""
+    robot = load_robot_file(name)
+    facts: dict[str, Any] = {"name": robot.name, "source": _sources(robot.source), "licence": _licences(robot.source)}
+    try:
+        description = load_description(name)
+    except NotLoweredError:
+        counts = {"joints": len(robot.joints), "mimic_joints": len(robot.mimic_joints)}
+        return {**facts, "links": None, **counts, "pairs_checked": None, "rest_clear": None}
+    model = build_model(description)
     return {
-        "name": description.name,
-        "source": f"{source.package} {source.version}, {source.path}",
-        "licence": source.licence,
+        **facts,
         "links": len(description.links),
         "joints": len(description.joints),
         "mimic_joints": len(description.mimic_joints),
         "pairs_checked": len(model.pairs),
         "rest_clear": _answer(model, np.asarray(description.rest_pose, np.float32), self_margin=0.0)["clear"],
     }
+
+
+def _sources(source: SourceEntry) -> str:
+    """Package, version and file, of every file of the model."""
+    named = f"{source.package} {source.version}, {source.path}" if source.package else source.path
+    return "; ".join([named, *(_sources(part.source) for part in source.attached or ())])
+
+
+def _licences(source: SourceEntry) -> str:
+    licences = [source.licence, *(_licences(part.source) for part in source.attached or ())]
+    return " AND ".join(dict.fromkeys(licences))
 
 
 def all_robot_facts() -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ _TYPES: dict[int, JointType] = {
 def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str] = ()) -> RobotModel:
     """Every body as a link; every geom in its body's frame. root_link: see `_root_body`.
 
-    columns: the joints that are to take commands. Of two coupled joints that only a tendon drives it tells the leader.
+    columns: the joints that are to take commands. Of two coupled joints that are both driven they tell the leader.
     Raises LoweringError for what has no place in a robot description: free and ball joints, several joints on one
     body, planes, height fields, couplings that are not linear.
     """
@@ -215,11 +215,11 @@ def _mimics(
 ) -> dict[str, MimicRelation]:
     """Joint equalities as relations on actuated leaders. An equality holds about each joint's reference position.
 
-    Either joint may come first in the file. Where both or neither are driven the first one is the follower, as the
-    equality is written; but a tendon drives all its joints alike, so there the one among `columns` leads.
+    Either joint may come first in the file. Where both are driven, each by itself or both through a tendon, the one
+    among `columns` leads. Else the first one is the follower, as the equality is written.
     """
     actuated = {joint.name for joint in joints if joint.actuated}
-    actuated |= _driven_through_tendons(model).intersection(columns)
+    leaders = (actuated | _driven_through_tendons(model)).intersection(columns) or actuated
     relations = []
     for index in range(model.neq):
         couples = int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[index] >= 0
@@ -236,7 +236,7 @@ def _mimics(
             )
         references = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (first, second)]
         offset = references[0] + constant - slope * references[1]
-        if names[0] in actuated and names[1] not in actuated:
+        if names[0] in leaders and names[1] not in leaders:
             relations.append(MimicRelation(names[1], names[0], 1.0 / slope, 0.0 - offset / slope))
         else:
             relations.append(MimicRelation(names[0], names[1], slope, offset))
