@@ -20,7 +20,8 @@ def inspect(
 
     facts = inspect_robot(load_description(robot))
     counts = f"{len(facts['links'])} links, {len(facts['joints'])} joints, {len(facts['mimic_joints'])} that follow"
-    out.print(f"[bold]{facts['name']}[/]: {counts}; root {facts['root_link']}", highlight=False)
+    root = f"root {facts['root_link']}, {'which floats' if facts['floating_base'] else 'fixed'}"
+    out.print(f"[bold]{facts['name']}[/]: {counts}; {root}", highlight=False)
     for line in _sources(facts["source"], "from"):
         out.print(line, highlight=False, soft_wrap=True)
     for table in (_joints(facts), _mimics(facts), _grippers(facts), _links(facts)):
@@ -50,7 +51,7 @@ def _mimics(facts: dict[str, Any]) -> Table:
     table = Table("joint", "position", "lower", "upper", "moves", title="Joints that follow", title_justify="left")
     for joint in facts["mimic_joints"]:
         relation = f"{joint['multiplier']:g} x {joint['mimics']}"
-        relation += f" {joint['offset']:+g}" if joint["offset"] else ""
+        relation += f" {'-' if joint['offset'] < 0 else '+'} {abs(joint['offset']):g}" if joint["offset"] else ""
         lower, upper = (_value(joint[key], joint["unit"]) for key in ("lower", "upper"))
         table.add_row(joint["name"], relation, lower, upper, joint["child"])
     return table

