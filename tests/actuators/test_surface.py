@@ -507,6 +507,41 @@ def test_two_cups_on_one_head_hold_two_blocks():
     assert env.task.gripper.gripped() == ["Block", "Block"]
 
 
+class Script:
+    """A scripted pick: close, wait for the state to say so, lift."""
+
+    simulation: simulo.Simulation
+
+    def __init__(self):
+        self.cell = Cell(gap=0.003)
+        self.height = 0.003
+
+    def build(self, scene):
+        self.cell.build(scene)
+
+    def on_start(self):
+        cell = self.cell
+        cell.block.set_pose(simulo.Pose((0.025, 0.0, STAND_TOP + BLOCK[2] / 2)))
+        cell.robot.set_joint_positions(cell.joints(torch.full((1,), self.height)))
+
+    def on_step(self):
+        self.cell.gripper.set_command(simulo.GripperCommand.CLOSE)
+        self.cell.gripper.update(self.simulation.dt)
+        if self.cell.gripper.is_closed():
+            self.height = min(self.height + 0.1 * self.simulation.dt, 0.053)
+        self.cell.robot.set_joint_position_target(self.cell.joints(torch.tensor([self.height])))
+
+
+@pytest.mark.parametrize("physics_dt", [0.0005, 0.002, 0.004])
+def test_a_scripted_loop_at_any_physics_step(physics_dt):
+    script = Script()
+    simulation = simulo.Simulation(script, physics_dt=physics_dt)
+    simulation.run(1.0)
+    assert script.cell.gripper.gripped() == ["Block"]
+    risen = float(script.cell.block.state.pose[0, 2]) - (STAND_TOP + BLOCK[2] / 2)
+    assert risen == pytest.approx(0.050, abs=0.001)
+
+
 # --- environments apart ----------------------------------------------------------------------------------------------
 
 

@@ -213,3 +213,13 @@ def test_clearing_some_environments_leaves_the_others():
     assert bodies.tolist() == [BOX] * 3, "a sample belongs to whoever took it"
     latch.clear(torch.zeros(0, dtype=torch.int64))
     assert latch.state.phase.tolist() == [HOLDING, OPEN, HOLDING]
+
+
+def test_one_reset_among_2048_held_objects_drops_one():
+    latch = SuctionLatch(2048, torch.device("cpu"))
+    latch.command(torch.ones(2048, dtype=torch.int8))
+    bodies = torch.full((2048,), BOX, dtype=torch.int32)
+    latch.observe(BondSample(bodies, torch.full_like(bodies, NO_BODY)), DT, RETRY, REARM)
+    latch.clear(torch.tensor([777]))
+    assert (held_body(latch.state) == NO_BODY).nonzero().flatten().tolist() == [777]
+    assert (~wanted(latch.state)).nonzero().flatten().tolist() == [777]
