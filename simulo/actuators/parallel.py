@@ -129,7 +129,7 @@ class ParallelGripperActuator(Gripper):
         normals = [torch.nn.functional.normalize(force[:, side].sum(dim=1), dim=1) for side in (first, second)]
         return pressed & ((normals[0] * normals[1]).sum(dim=1) < _OPPOSING)
 
-    # --- a gate refusing what was commanded: see robot.CommandLatch ---------------------------------------------------
+    # --- a gate refusing what was commanded: see handles.CommandLatch -------------------------------------------------
 
     def accept(self, envs: Tensor) -> None:
         self._latch.accept(envs)

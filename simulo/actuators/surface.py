@@ -156,7 +156,7 @@ class SurfaceGripperActuator(Gripper):
         names = {body: name for name, body in self._attached("gripped").prop_bodies.items()}
         return [names.get(body) for body in self._held_bodies().tolist()]
 
-    # --- a gate refusing what was commanded: see robot.CommandLatch ---------------------------------------------------
+    # --- a gate refusing what was commanded: see handles.CommandLatch -------------------------------------------------
 
     def accept(self, envs: Tensor) -> None:
         self._latch.accept(envs)

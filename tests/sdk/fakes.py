@@ -39,7 +39,7 @@ def two_finger_description(coupled: bool) -> RobotDescription:
 
 
 class FakeArticulation:
-    """See `simulo.robot.Articulation`: readings are attributes, and the last commands written are kept."""
+    """See `simulo.handles.Articulation`: readings are attributes, and the last commands written are kept."""
 
     def __init__(self, robot: Robot, num_envs: int):
         self.num_envs = num_envs

@@ -18,7 +18,7 @@ from simulo.robot import Robot
 
 
 class MujocoArticulation:
-    """See `simulo.robot.Articulation`."""
+    """See `simulo.handles.Articulation`."""
 
     def __init__(self, worlds: Worlds, addresses: RobotMap, prop_bodies: dict[str, int], robot: Robot, clock: Clock):
         self.num_envs = worlds.count
