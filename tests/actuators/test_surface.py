@@ -599,6 +599,15 @@ def test_the_held_block_and_its_cup_do_not_collide_and_do_again_once_apart():
     assert touching()
 
 
+def test_a_held_block_still_meets_everything_else():
+    """The cup presses it 3 mm too deep: it stays above the stand, and on the cup."""
+    env = holding(gap=0.003)
+    run(env, 25, 1.0, 0.003, 0.02)
+    run(env, 25, 1.0, 0.02, 0.0)
+    assert env.task.block.state.pose[0, 2] - BLOCK[2] / 2 > STAND_TOP - 0.0015
+    assert env.task.gripper.gripped() == ["Block"], "pushing is no pull"
+
+
 def test_updates_at_one_physics_time_are_one_sample_and_time_is_a_time():
     env = started(gap=0.05, retry_interval=0.1)
     run(env, 2, 1.0, 0.05)
