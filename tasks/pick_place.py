@@ -20,6 +20,7 @@ import simulo
 from simulo.evaluation.clearance import RobotSurface, Solid, extent, least_distance
 from simulo.evaluation.scripted import ArmPath, PolicyNoise, Route, TakesDeclarations, ease
 from simulo.gate import Region
+from simulo.grippers import preset
 from simulo.props import Box, Capsule, Cylinder
 from simulo.rotations import rotate
 from simulo.sensors import look_at
@@ -128,6 +129,7 @@ class PickPlaceTask(simulo.Task):
     observation_dim: ClassVar[int] = 24
     action_dim: ClassVar[int] = 8
     episode_length_s = 9.0
+    gripper_name: ClassVar[str] = "openarm"
     map_box: ClassVar = ((0.08, -0.60, 0.30), (0.56, 0.16, 0.56))
 
     def __init__(
@@ -178,10 +180,7 @@ class PickPlaceTask(simulo.Task):
 
     def on_start(self, env: simulo.LearningEnv) -> None:
         description = self.robot.description
-        self.gripper = simulo.ParallelGripperActuator(
-            robot=self.robot, finger_joints="openarm_right_finger_joint.*",
-            open_width=-0.7854, closed_width=0.0, position_tolerance=0.02, velocity_tolerance=0.1,
-        )  # fmt: skip
+        self.gripper = simulo.ParallelGripperActuator(robot=self.robot, **preset(self.gripper_name))
         self.planner = _Planner(
             ArmPath.to_grasp(description, "right"),
             RobotSurface.of(description, FINGERS + BEHIND_FINGERS),

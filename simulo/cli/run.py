@@ -12,7 +12,7 @@ from simulo.cli.output import Device, JsonFile, figure, out, progress, quiet_war
 def run(
     task: Annotated[str, typer.Argument(help="Path of a task file: from here, else among the packaged tasks.")],
     envs: Annotated[int, typer.Option(min=1, help="Environments run at once; it changes no episode.")] = 8,
-    episodes: Annotated[int, typer.Option(min=1)] = 16,
+    episodes: Annotated[int, typer.Option(min=1)] = 64,
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many environment steps; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the first episode; the others count on from it.")] = 0,
     backend: Annotated[str, typer.Option(help="The simulator.")] = "mujoco",

@@ -39,7 +39,7 @@ class RunSettings:
 
     task: str
     envs: int = 8
-    episodes: int = 16
+    episodes: int = 64
     steps: int = 0
     seed: int = 0
     backend: str = "mujoco"
@@ -53,7 +53,10 @@ class RunSettings:
 
 
 def run_task(settings: RunSettings, report: Report = lambda label, done, total: None) -> dict[str, Any]:
-    """The JSON of `simulo run`. Raises SimuloError for a task without a scripted policy or, with voxels, a map_box."""
+    """The JSON of `simulo run`. Raises SimuloError for a task without a scripted policy or, with voxels, a map_box.
+
+    A task may say more of itself: `succeeded(reason)`, the `gripper_name` of its preset, the `gate_world` it is made for.
+    """
     started = perf_counter()
     task = make_task(settings)
     if not hasattr(task, "scripted_policy"):

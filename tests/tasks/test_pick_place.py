@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 import simulo
 from simulo.description import load_description, reference_fk
@@ -23,18 +22,6 @@ def env():
     environment.reset(seed=0)
     yield environment
     environment.close()
-
-
-def play(env, steps):
-    """Step the scripted policy until every environment has ended once. Returns why each did."""
-    policy, ended = env.task.scripted_policy(), {}
-    for _ in range(steps):
-        *_, info = env.step(policy(env))
-        for i, reason in info["stop"].items():
-            ended.setdefault(i, reason)
-        if len(ended) == env.num_envs:
-            break
-    return ended
 
 
 def episodes(env, seeds, task=None):
@@ -102,11 +89,6 @@ def test_hazards_are_exactly_the_asked_share_and_all_of_them_occur():
     assert {module.PickPlaceTask(hazards=0.0)._hazard_in(seed, 0) for seed in range(40)} == {"none"}
 
 
-def test_the_scripted_policy_places_the_object(env):
-    env.reset(seed=0)
-    assert play(env, 460) == dict.fromkeys(range(ENVS), "placed")
-
-
 def test_an_episode_is_the_same_alone_and_in_a_batch(env):
     env.reset(seed=0)
     drawn = [env.task.episodes[i] for i in range(ENVS)]
@@ -115,15 +97,6 @@ def test_an_episode_is_the_same_alone_and_in_a_batch(env):
         assert one.target == other.target
         assert one.neighbours == other.neighbours
         np.testing.assert_array_equal(one.actions, other.actions)
-
-
-def test_spaces_are_kept_and_observations_finite(env):
-    observations, _ = env.reset(seed=3)
-    assert observations.shape == (ENVS, env.observation_dim)
-    assert torch.isfinite(observations).all()
-    observations, rewards, terminated, truncated, _ = env.step(torch.zeros(ENVS, env.action_dim))
-    assert torch.isfinite(observations).all()
-    assert rewards.shape == terminated.shape == truncated.shape == (ENVS,)
 
 
 def test_bad_settings_are_refused_by_name():
