@@ -55,7 +55,7 @@ class RunSettings:
 def run_task(settings: RunSettings, report: Report = lambda label, done, total: None) -> dict[str, Any]:
     """The JSON of `simulo run`. Raises SimuloError for a task without a scripted policy or, with voxels, a map_box.
 
-    A task may say more of itself: `succeeded(reason)`, the `gripper_name` of its preset, the `gate_world` it is made for.
+    A task may say more of itself: `succeeded(reason)`, its preset's `gripper_name`, the `gate_world` it is made for.
     """
     started = perf_counter()
     task = make_task(settings)
