@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from simulo.errors import BackendError
 from simulo.handles import BondLimits, SurfaceTool
 from simulo.pose import Vector
 
@@ -46,8 +47,16 @@ class CupMap:
 # --- in the model ----------------------------------------------------------------------------------------------------
 
 
-def declare_weld(spec: mujoco.MjSpec, name: str, link: mujoco.MjsBody) -> None:
-    """An idle weld from a link to what it will hold, and room for that to be kept from colliding with the link."""
+def declare_weld(spec: mujoco.MjSpec, name: str, body: str) -> None:
+    """An idle weld from a link's body to what it will hold, and room for that to be kept from colliding with the link.
+
+    Raises BackendError where the model has no such body.
+    """
+    link = spec.body(body)
+    if link is None:
+        raise BackendError(
+            f"the MuJoCo model has no body {body!r} for a surface gripper to hang on; lower the robot again"
+        )
     spec.add_equality(
         name=name,
         type=mujoco.mjtEq.mjEQ_WELD,

@@ -78,7 +78,7 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
             for prop in scene.props.values():
                 _add_prop(spec, prop)
             for weld, robot, tool in _surface_tools(scene):
-                declare_weld(spec, weld, spec.body(model_prefix(robot) + tool.cup().link))
+                declare_weld(spec, weld, model_prefix(robot) + tool.cup().link)
             model = spec.compile()
         except ValueError as error:
             raise BackendError(f"MuJoCo cannot compile the scene: {error}") from error
