@@ -3,8 +3,9 @@
 from simulo.collision.checker import CollisionChecker
 from simulo.collision.kinds import Kind, MapStatus
 from simulo.collision.model import CollisionModel, build_model
-from simulo.collision.motion import MotionBounds, build_motion_bounds
+from simulo.collision.motion import MotionBounds, build_levers
 from simulo.collision.parties import PartyCodes
+from simulo.collision.proofs import build_motion_bounds
 from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid, pack_bricks, unpack_bricks
@@ -21,6 +22,7 @@ __all__ = [
     "Primitives",
     "RawVerdict",
     "VoxelGrid",
+    "build_levers",
     "build_model",
     "build_motion_bounds",
     "pack_bricks",

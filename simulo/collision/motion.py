@@ -29,7 +29,7 @@ Points = NDArray[np.float64]
 
 _SPOKES = 32  # of the polygons that stand around circles
 _PROFILE = 17  # directions in which a solid of revolution is bounded
-# m: how far beyond its range a slide may be, since engines keep limits softly; what is further out is not vouched for.
+# m or rad: how far beyond its range a joint may be, since engines keep limits softly.
 OVERRUN = 0.01
 # What float32 makes of the model's constants and of sums of a few dozen levers.
 _OUTWARD = 1.0 + 1e-5
@@ -43,7 +43,9 @@ class MotionBounds:
     pair (P, dof): how much a checked pair's distance can change per unit of each column. body (B, dof): how far any
     point of a body can move in the base frame. origin, ball (L, dof): as `body`, for a ball of radius s around a
     link's origin, origin + s * ball. origin_to, ball_to (L, B, dof): as `pair`, for such a ball and a body.
-    low, high (dof,): the values for which the bounds hold; infinite for joints that turn.
+    low, high (dof,): the values for which all of it holds; slides (dof,) bool: columns that move slides, outside whose
+    values nothing does, while levers of joints that turn hold for any. always (P,) [m]: a distance that a pair never
+    comes below inside them all; 0 where none is known (see `proofs`).
     """
 
     pair: NDArray[np.float32]
@@ -54,6 +56,8 @@ class MotionBounds:
     ball_to: NDArray[np.float32]
     low: NDArray[np.float32]
     high: NDArray[np.float32]
+    slides: NDArray[np.bool_]
+    always: NDArray[np.float32]
 
     def largest(self, travel: NDArray[np.floating], held: Sequence[tuple[int, float]] = ()) -> float:
         """The largest bound of anything [m] when the columns move by `travel`, shape (..., dof); held: balls around
@@ -63,8 +67,8 @@ class MotionBounds:
         return float((np.abs(np.asarray(travel, np.float64)) @ levers.T.astype(np.float64)).max(initial=0.0))
 
 
-def build_motion_bounds(model: CollisionModel) -> MotionBounds:
-    """Bounds of every checked pair, of every body against the world, and of whatever a link may come to hold.
+def build_levers(model: CollisionModel) -> MotionBounds:
+    """Levers of every checked pair, of every body against the world, and of whatever a link may come to hold.
 
     Raises CollisionModelError where a slide has no limits: what hangs on it could be anywhere.
     """
@@ -93,10 +97,10 @@ def build_motion_bounds(model: CollisionModel) -> MotionBounds:
                 held = near + _USUAL_PAYLOAD * edge.turns < far
                 tree.add(origin_to[link, b], edge, near if held else far)
                 tree.add(ball_to[link, b], edge, float(edge.turns and held))
-    low, high = tree.allowed()
+    low, high, slides = tree.allowed()
     return MotionBounds(
         _outward(pair), _outward(body), _outward(origin), _outward(ball), _outward(origin_to), _outward(ball_to),
-        low, high,
+        low, high, slides, np.zeros(len(pair), np.float32),
     )  # fmt: skip
 
 
@@ -222,14 +226,12 @@ class _Tree:
         if 0 <= edge.column < self._dof:
             row[edge.column] += edge.rate * (lever if edge.turns else float(edge.slides))
 
-    def allowed(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Column values for which the bounds hold."""
-        low, high = np.full(self._dof, -np.inf, np.float32), np.full(self._dof, np.inf, np.float32)
-        for edge in self.edges.values():
-            if edge.slides and edge.column < self._dof:
-                low[edge.column] = self._limits[edge.column][0] - OVERRUN
-                high[edge.column] = self._limits[edge.column][1] + OVERRUN
-        return low, high
+    def allowed(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+        """Column values for which the bounds hold, and which columns move slides."""
+        low, high = np.array(self._limits, np.float64).reshape(-1, 2).T
+        slides = np.zeros(self._dof, np.bool_)
+        slides[[edge.column for edge in self.edges.values() if edge.slides and edge.column < self._dof]] = True
+        return (low - OVERRUN).astype(np.float32), (high + OVERRUN).astype(np.float32), slides
 
 
 class _Carried:

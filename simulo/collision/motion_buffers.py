@@ -80,7 +80,8 @@ def _upload(bounds: MotionBounds, device: str) -> Levers:
     out.column = wp.array(np.append(column, 0), dtype=wp.int32, device=device)
     out.lever = wp.array(np.append(rows[row, column], 0.0), dtype=wp.float32, device=device)
     out.num_pairs = len(bounds.pair)
-    for name in ("origin", "ball", "origin_to", "ball_to", "low", "high"):
+    for name in ("origin", "ball", "origin_to", "ball_to", "low", "high", "always"):
         setattr(out, name, wp.array(getattr(bounds, name), dtype=wp.float32, device=device))
+    out.slides = wp.array(bounds.slides.astype(np.uint8), dtype=wp.uint8, device=device)
     out.total = float(rows.sum(1).max())
     return out

@@ -9,7 +9,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from simulo.collision import CollisionChecker, CollisionModel, MapStatus, MotionBounds, Primitives, build_motion_bounds
+from simulo.collision import (
+    CollisionChecker,
+    CollisionModel,
+    MapStatus,
+    MotionBounds,
+    Primitives,
+    build_levers,
+    build_motion_bounds,
+)
 from simulo.errors import GateError
 from simulo.gate.body import Body
 from simulo.gate.declarations import Expiries, end_region
@@ -72,7 +80,7 @@ class Session:
     @cached_property
     def motion_bounds(self) -> MotionBounds:
         """How far anything can move while joints do: for the motion check, or to tell how much goes unchecked."""
-        return build_motion_bounds(self.model)
+        return build_motion_bounds(self.model) if self.settings.motion_check else build_levers(self.model)
 
     # --- the world ---------------------------------------------------------------------------------------------------
 

@@ -58,8 +58,8 @@ class Levers:
     """`simulo.collision.motion.MotionBounds` on the device.
 
     first (P + B + 1), column, lever: what is not zero in the rows of pairs, then of bodies. num_pairs: P.
-    origin, ball (L, dof), origin_to, ball_to (L, B, dof), low, high (dof): as there. total [m]: the largest sum of a
-    row's levers.
+    origin, ball (L, dof), origin_to, ball_to (L, B, dof), low, high, slides (dof), always (P): as there. total [m]:
+    the largest sum of a row's levers.
     """
 
     first: wp.array(dtype=wp.int32)
@@ -72,6 +72,8 @@ class Levers:
     ball_to: wp.array3d(dtype=wp.float32)
     low: wp.array(dtype=wp.float32)
     high: wp.array(dtype=wp.float32)
+    slides: wp.array(dtype=wp.uint8)
+    always: wp.array(dtype=wp.float32)
     total: wp.float32
 
 
@@ -148,10 +150,24 @@ def set_out(levers: Levers, query: Query, way: Way, m: wp.int32, env: wp.int32) 
         largest = wp.max(largest, wp.max(wp.abs(here), wp.abs(there)))
         if not (wp.isfinite(here) and wp.isfinite(there)):
             return wp.nan
-        beyond = beyond or wp.min(here, there) < levers.low[c] or wp.max(here, there) > levers.high[c]
+        outside = wp.min(here, there) < levers.low[c] or wp.max(here, there) > levers.high[c]
+        beyond = beyond or (outside and levers.slides[c] != wp.uint8(0))
     if beyond:
         return wp.inf
     return MIDDLE * largest * levers.total
+
+
+@wp.func
+def within_ranges(levers: Levers, query: Query, way: Way, m: wp.int32, env: wp.int32) -> wp.bool:
+    """Whether both ends, and so all of the way, lie where `always` holds."""
+    inside = wp.bool(True)
+    for c in range(query.q.shape[1]):
+        here = way.start[env, c]
+        if m % query.rows[0] > 0:
+            here = query.q[m - 1, c]
+        there = query.q[m, c]
+        inside = inside and wp.min(here, there) >= levers.low[c] and wp.max(here, there) <= levers.high[c]
+    return inside
 
 
 @wp.func
@@ -289,45 +305,42 @@ def payload_on_robot(
     half: wp.float32,
     margin: wp.float32,
 ) -> Tally:
-    """One payload against the robot, and against what other hands hold, as in `payload_check`."""
+    """One payload against the robot, and then against what other hands hold, as in `payload_check`."""
     tally = new_tally(margin)
     shape = scene.payloads.shape[env, slot]
-    link = scene.payloads.link[env, slot]
-    party = scene.first_payload + slot
     ball = held_ball(scene, env, slot)
-    first_slot = levers.num_pairs + scene.bodies.body.shape[0]
-    own = way.moved[m, first_slot + slot]
-    for body in range(scene.bodies.body.shape[0]):
-        other_link = scene.bodies.link[body]
-        apart = (scene.bodies.gate[body] & ~poses.active[m]) == 0
-        apart = apart and scene.payloads.touch[env, slot, other_link] == wp.uint8(0)
-        asked = query.slot_asked[slot] + query.link_asked[other_link] > wp.uint8(0)
-        if apart and asked and tally.hit == 0:
-            other = body_frame(poses, m, body)
-            reach = scene.shapes.reach[shape] + scene.shapes.reach[scene.bodies.body[body][1]]
-            gap = bounded(wp.length(other.position - frame.position) - reach - SLACK)
-            kept = margin + half * (own + way.moved[m, levers.num_pairs + body])
-            if not gap.lower > kept:
-                kept = margin + half * ball_motion_to(levers, way, m, link, ball, body)
+    bodies = scene.bodies.body.shape[0]
+    own = way.moved[m, levers.num_pairs + bodies + slot]
+    for k in range(bodies + scene.payloads.slot_gripper.shape[0]):
+        other = Frame()
+        part = Part()
+        party = wp.int32(0)
+        ask = wp.bool(False)
+        if k < bodies:
+            party = scene.bodies.link[k]
+            ask = (scene.bodies.gate[k] & ~poses.active[m]) == 0
+            ask = ask and scene.payloads.touch[env, slot, party] == wp.uint8(0)
+            ask = ask and query.slot_asked[slot] + query.link_asked[party] > wp.uint8(0)
+            other = body_frame(poses, m, k)
+            part = part_of(scene.bodies, k)
+        else:
+            held = k - bodies
+            party = scene.first_payload + held
+            if held > slot and scene.payloads.shape[env, held] >= 0:
+                ask = scene.payloads.slot_gripper[held] != scene.payloads.slot_gripper[slot]
+                ask = ask and query.slot_asked[slot] + query.slot_asked[held] > wp.uint8(0)
+                other = payload_frame(scene.payloads, poses, m, env, held)
+                part = bare(scene.payloads.shape[env, held])
+        if ask and tally.hit == 0:
+            reach = scene.shapes.reach[shape] + scene.shapes.reach[part.shape]
+            gap = bounded(wp.length(other.position - frame.position) - reach - slack_of(reach))
+            kept = margin + half * (own + way.moved[m, levers.num_pairs + k])
+            if k < bodies and not gap.lower > kept:
+                kept = margin + half * ball_motion_to(levers, way, m, scene.payloads.link[env, slot], ball, k)
             if not gap.lower > kept:
                 between = relative(other, frame)
-                gap = parts_gap(
-                    scene.pieces, scene.shapes, part_of(scene.bodies, body), bare(shape),
-                    between.rotation, between.position, kept,
-                )  # fmt: skip
-            tally = counted(tally, gap, party, other_link, kept, 0)
-    for other_slot in range(slot + 1, scene.payloads.slot_gripper.shape[0]):
-        other_shape = scene.payloads.shape[env, other_slot]
-        foreign = scene.payloads.slot_gripper[other_slot] != scene.payloads.slot_gripper[slot]
-        asked = query.slot_asked[slot] + query.slot_asked[other_slot] > wp.uint8(0)
-        if other_shape >= 0 and foreign and asked and tally.hit == 0:
-            between = relative(frame, payload_frame(scene.payloads, poses, m, env, other_slot))
-            kept = margin + half * (own + way.moved[m, first_slot + other_slot])
-            gap = parts_gap(
-                scene.pieces, scene.shapes, bare(shape), bare(other_shape),
-                between.rotation, between.position, kept,
-            )  # fmt: skip
-            tally = counted(tally, gap, party, scene.first_payload + other_slot, kept, 0)
+                gap = parts_gap(scene.pieces, scene.shapes, part, bare(shape), between.rotation, between.position, kept)
+            tally = counted(tally, gap, scene.first_payload + slot, party, kept, 0)
     return tally
 
 
@@ -349,22 +362,30 @@ def item_on_way(
     if item < levers.num_pairs:
         return pair_on_way(scene, poses, m, item, query.margins[env, 0] + rounding + half * way.moved[m, item])
     kept = query.margins[env, 1] + rounding + half * way.moved[m, item]
+    tally = new_tally(kept)
+    part = Part()
+    frame = Frame()
+    party = wp.int32(0)
+    region = wp.int32(-1)
+    in_world = wp.bool(True)
     if item < first_slot:
         body = item - levers.num_pairs
-        link = scene.bodies.link[body]
-        return world_on_way(
-            scene, query, poses, m, env, part_of(scene.bodies, body), body_frame(poses, m, body),
-            link, scene.bodies.region[body], kept, new_tally(kept),
-        )  # fmt: skip
-    slot = item - first_slot
-    frame = payload_frame(scene.payloads, poses, m, env, slot)
-    margin = query.margins[env, 0] + rounding
-    tally = payload_on_robot(scene, levers, query, poses, way, m, env, slot, frame, half, margin)
-    if tally.hit == 0 and query.num_asked[2] != 0 and query.slot_asked[slot] != wp.uint8(0):
-        tally = world_on_way(
-            scene, query, poses, m, env, bare(scene.payloads.shape[env, slot]), frame,
-            scene.first_payload + slot, scene.payloads.first_region + slot, kept, tally,
-        )  # fmt: skip
+        part = part_of(scene.bodies, body)
+        frame = body_frame(poses, m, body)
+        party = scene.bodies.link[body]
+        region = scene.bodies.region[body]
+    else:
+        slot = item - first_slot
+        part = bare(scene.payloads.shape[env, slot])
+        frame = payload_frame(scene.payloads, poses, m, env, slot)
+        party = scene.first_payload + slot
+        region = scene.payloads.first_region + slot
+        margin = query.margins[env, 0] + rounding
+        tally = payload_on_robot(scene, levers, query, poses, way, m, env, slot, frame, half, margin)
+        in_world = tally.hit == 0 and query.num_asked[2] != 0 and query.slot_asked[slot] != wp.uint8(0)
+    # One call for both: each is a copy of the search.
+    if in_world:
+        tally = world_on_way(scene, query, poses, m, env, part, frame, party, region, kept, tally)
     return tally
 
 

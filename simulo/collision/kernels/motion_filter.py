@@ -22,6 +22,7 @@ from simulo.collision.kernels.motion import (
     row_motion,
     set_out,
     stand_at,
+    within_ranges,
     world_on_way,
 )
 from simulo.collision.kernels.surroundings import body_frame
@@ -45,7 +46,7 @@ def way_kernel(
     ways_out: Ways,
 ):
     """One thread per configuration of entries that are clear row by row: pose the middle of the way, bound every
-    body's motion, and list what is asked of, but for pairs whose bounding spheres are clear all along."""
+    body's motion, and list what is asked of, but for pairs that are always clear, or whose bounding spheres are."""
     m = first + wp.tid()
     if m >= query.count[0]:
         return
@@ -68,10 +69,14 @@ def way_kernel(
     pose_hulls(bodies, m, active, poses)
     moved = way.moved[m]
     for b in range(bodies.body.shape[0]):
-        moved[levers.num_pairs + b] = row_motion(levers, way, m, levers.num_pairs + b)
+        if (bodies.gate[b] & ~active) == 0:
+            moved[levers.num_pairs + b] = row_motion(levers, way, m, levers.num_pairs + b)
+        else:
+            moved[levers.num_pairs + b] = 0.0
     hulls = poses.hull_position[m]
     left = way.left[m]
     margin = query.margins[env, 0] + rounding
+    inside = within_ranges(levers, query, way, m, env)
     num = wp.int32(0)
     seen = wp.int32(0)
     for i in range(query.num_asked[0]):
@@ -79,6 +84,8 @@ def way_kernel(
         pair = pairs.pair[p]
         if (pair[2] & ~active) == 0:
             seen += 1
+            if inside and levers.always[p] > margin:
+                continue
             gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - margin
             bound = moved[levers.num_pairs + pair[0]] + moved[levers.num_pairs + pair[1]]
             if not gap > 0.5 * bound:
