@@ -179,3 +179,37 @@ def test_a_servo_that_integrates_its_control_takes_no_position_target(folder):
     yard(robot)
     with pytest.raises(BackendError, match="'lift' takes no position target.*an actuator of another kind"):
         robot.set_joint_position_target([0.1], joint_ids=[0])
+
+
+def test_a_geared_motor_gives_its_joint_the_effort_that_was_asked_for(folder):
+    """Its control is divided by gear and gain: MuJoCo multiplies by both."""
+    robot = simulo.Robot(crane(folder))
+    path = folder / "elliptic10.xml"
+    motor = '<motor name="slide_drive" joint="slide" ctrlrange="-2 2"/>'
+    geared = '<general name="slide_drive" joint="slide" gear="20" gainprm="0.5"/>'
+    assert motor in path.read_text()
+    path.write_text(path.read_text().replace(motor, geared))
+    env = yard(robot)
+    robot.set_joint_effort_target([0.05], joint_ids=[2])
+    steps(env, 1)
+    data = env.backend.data[0]
+    assert data.joint("Crane0/slide").qfrc_actuator[0] == pytest.approx(0.05)
+
+
+def test_a_servo_whose_control_has_another_unit_goes_where_it_is_told(folder):
+    """force = 5 * control + 20 - 500 * length, and the length is twice the position."""
+    robot = simulo.Robot(crane(folder))
+    path = folder / "elliptic10.xml"
+    servo = '<position name="lift_drive" joint="lift" kp="500" kv="40" ctrlrange="0 0.8" gear="1.0"/>'
+    rescaled = (
+        '<general name="lift_drive" joint="lift" gear="2" gainprm="5" biastype="affine" biasprm="20 -500 -40" '
+        'ctrlrange="0 120"/>'
+    )
+    assert servo in path.read_text()
+    path.write_text(path.read_text().replace(servo, rescaled))
+    env = yard(robot)
+    robot.set_joint_position_target([0.3], joint_ids=[0])
+    steps(env, 150)
+    assert float(robot.state.joint_positions[0, 0]) == pytest.approx(0.3, abs=1e-3)
+    robot.set_joint_position_target([2.0], joint_ids=[0])
+    assert float(robot.commanded_positions()[0, 0]) == pytest.approx((5 * 120 + 20) / 500 / 2)

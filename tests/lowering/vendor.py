@@ -3,14 +3,19 @@
 import mujoco
 import numpy as np
 import pinocchio
+import pytest
 
 from simulo.description import RobotDescription
 from simulo.description.sources import resolve_files
+from simulo.errors import ModelSourceError
 
 
 def vendor_model(description: RobotDescription) -> mujoco.MjModel:
     """The MJCF files as MuJoCo reads them, attached as MuJoCo attaches them; no body is moved onto its hinge."""
-    files = resolve_files(description.source)
+    try:
+        files = resolve_files(description.source)
+    except ModelSourceError as error:  # no package ships it, MENAGERIE_ROOT is not set and there is no network
+        pytest.skip(str(error))
     spec = mujoco.MjSpec.from_file(str(files.path))
     for part in files.attached:
         child = mujoco.MjSpec.from_file(str(part.path))
