@@ -11,6 +11,7 @@ import torch
 import warp as wp
 
 from simulo.collision.kernels.types import (
+    LANES,
     Bodies,
     Findings,
     Grid,
@@ -21,13 +22,17 @@ from simulo.collision.kernels.types import (
     Poses,
     Primitives,
     Query,
+    Reach,
     Regions,
+    Spheres,
     Tree,
+    lanesf,
     pose7,
 )
 from simulo.collision.kernels.verdict import Verdicts
-from simulo.collision.kernels.voxels import column_kernel
+from simulo.collision.kernels.voxels import column_kernel, unknown_kernel
 from simulo.collision.model import CollisionModel
+from simulo.collision.spheres import lanes_of, num_blocks
 
 # Rows of the verdict's int32 block; some hold float32 bits.
 VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between", "outside")
@@ -85,10 +90,15 @@ class QueryBuffers:
     slot_asked: torch.Tensor
     link_asked: torch.Tensor
     expected_pairs: torch.Tensor
+    sphere_row: torch.Tensor
+    sphere_reach: torch.Tensor
+    sphere_pair: torch.Tensor
+    sphere_num: torch.Tensor
     verdicts: torch.Tensor
 
     @staticmethod
-    def plan(model: CollisionModel, sizes: Sizes, device: torch.device) -> QueryBuffers:
+    def plan(model: CollisionModel, sizes: Sizes, rows: int, device: torch.device) -> QueryBuffers:
+        """rows: of all pairs' spheres."""
         n, hands = sizes.num_envs, len(model.grippers)
         on = {"device": device}
         return QueryBuffers(
@@ -106,6 +116,10 @@ class QueryBuffers:
             slot_asked=torch.zeros(max(hands * sizes.payloads_per_gripper, 1), dtype=torch.uint8, **on),
             link_asked=torch.zeros(len(model.link_names), dtype=torch.uint8, **on),
             expected_pairs=torch.zeros(2 << hands, dtype=torch.int32, **on),
+            sphere_row=torch.zeros(rows, 4, dtype=torch.int32, **on),
+            sphere_reach=torch.zeros(rows, LANES, **on),
+            sphere_pair=torch.zeros(rows, LANES, dtype=torch.int32, **on),
+            sphere_num=torch.zeros(2, dtype=torch.int32, **on),
             verdicts=torch.zeros(len(VERDICT_ROWS), n, dtype=torch.int32, **on),
         )
 
@@ -121,6 +135,12 @@ class QueryBuffers:
         out.map_status, out.margins = view(self.map_status), view(self.margins)
         out.pairs, out.bodies = view(self.pairs), view(self.bodies)
         out.slot_asked, out.link_asked = view(self.slot_asked), view(self.link_asked)
+        return out
+
+    def as_spheres(self) -> Spheres:
+        out = Spheres()
+        out.row, out.pair = view(self.sphere_row, wp.vec4i), view(self.sphere_pair)
+        out.reach, out.num = view(self.sphere_reach, lanesf), view(self.sphere_num)
         return out
 
     def as_verdicts(self) -> Verdicts:
@@ -153,6 +173,7 @@ def upload_bodies(model: CollisionModel, device: str) -> Bodies:
     out.region = wp.array(regions, dtype=wp.int32, device=device)
     out.rotation = wp.array(bodies.rotation, dtype=wp.mat33f, device=device)
     out.origin = wp.array(bodies.origin, dtype=wp.vec3f, device=device)
+    out.lane = wp.array(lanes_of(bodies.gate), dtype=wp.int32, device=device)
     return out
 
 
@@ -182,15 +203,25 @@ def plan_poses(model: CollisionModel, sizes: Sizes, device: str) -> Poses:
     out.hull_rotation = wp.zeros((m, bodies), dtype=wp.mat33f, device=device)
     out.hull_position = wp.zeros((m, bodies), dtype=wp.vec3f, device=device)
     out.primitive_position = wp.zeros((m, sizes.max_primitives), dtype=wp.vec3f, device=device)
+    blocks = num_blocks(lanes_of(model.bodies.gate))
+    centre = torch.zeros(m, 3 * blocks * LANES, device=device)
+    out.centre, out.lanes = view(centre), view(centre.view(m, 3, blocks, LANES), lanesf)
     return out
 
 
 def plan_near(model: CollisionModel, sizes: Sizes, device: str) -> Near:
     m, out = sizes.num_configurations, Near()
-    out.pair = wp.zeros((m, len(model.pair_arrays.pair)), dtype=wp.int32, device=device)
+    words = -(-len(model.pair_arrays.pair) // 32)
+    out.pairs = wp.zeros((m, words), dtype=wp.uint32, device=device)
     out.num = wp.zeros(m, dtype=wp.int32, device=device)
-    out.lower = wp.zeros(m, dtype=wp.float32, device=device)
     out.asked = wp.zeros(m, dtype=wp.int32, device=device)
+    return out
+
+
+def plan_reach(model: CollisionModel, sizes: Sizes, device: str) -> Reach:
+    m, words, out = sizes.num_configurations, -(-len(model.bodies.body) // 32), Reach()
+    out.bodies = wp.zeros((m, words), dtype=wp.uint32, device=device)
+    out.unknown, out.outside = (wp.zeros(m, dtype=wp.int32, device=device) for _ in range(2))
     return out
 
 
@@ -270,7 +301,7 @@ class GridBuffers:
     brick_counts: tuple[int, int, int]
     bricks: torch.Tensor
     columns: torch.Tensor
-    unknown: torch.Tensor
+    unknown_below: torch.Tensor
     flags: torch.Tensor
     counts: torch.Tensor
     cell: torch.Tensor
@@ -282,11 +313,12 @@ class GridBuffers:
     ) -> GridBuffers:
         on, words = {"device": device}, int(np.prod(brick_counts))
         num_columns, column_words = brick_counts[0] * brick_counts[1], -(-brick_counts[2] // 64)
+        below = num_columns * (brick_counts[2] + 1)
         return GridBuffers(
             brick_counts=brick_counts,
             bricks=torch.zeros(num_envs, words, dtype=torch.int64, **on),
             columns=torch.zeros(num_envs, num_columns * column_words, dtype=torch.int64, **on),
-            unknown=torch.zeros(num_envs, words if with_unknown else 1, dtype=torch.int64, **on),
+            unknown_below=torch.zeros(num_envs, below if with_unknown else 1, dtype=torch.int32, **on),
             flags=torch.zeros(2, dtype=torch.int32, **on),  # present, has_unknown
             counts=torch.tensor([brick_counts], dtype=torch.int32, **on),
             cell=torch.ones(1, 2, **on),
@@ -295,7 +327,7 @@ class GridBuffers:
 
     @property
     def planned_unknown(self) -> bool:
-        return self.unknown.shape == self.bricks.shape
+        return self.unknown_below.shape[1] > 1
 
     def mark_columns(self) -> None:
         """Bring `columns` up to date with `bricks`."""
@@ -305,11 +337,18 @@ class GridBuffers:
         with torch_stream(self.bricks.device):
             wp.launch(column_kernel, threads, inputs=inputs, device=str(self.bricks.device))
 
+    def count_unknown(self, unknown: torch.Tensor) -> None:
+        """Bring `unknown_below` up to date with bricks of unknown cells, shape of `bricks`."""
+        x, y, z = self.brick_counts
+        inputs = [z, view(unknown, wp.uint64), view(self.unknown_below)]
+        with torch_stream(self.bricks.device):
+            wp.launch(unknown_kernel, (len(unknown), x * y), inputs=inputs, device=str(self.bricks.device))
+
     def as_grid(self, cell_shape: int) -> Grid:
         out = Grid()
         out.present, out.has_unknown = view(self.flags[0:1]), view(self.flags[1:2])
         out.columns = view(self.columns, wp.uint64)
-        out.bricks, out.unknown = view(self.bricks, wp.uint64), view(self.unknown, wp.uint64)
+        out.bricks, out.unknown_below = view(self.bricks, wp.uint64), view(self.unknown_below)
         out.counts, out.cell = view(self.counts, wp.vec3i), view(self.cell, wp.vec2f)
         out.pose = view(self.pose, pose7)
         out.cell_shape = cell_shape

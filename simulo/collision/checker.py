@@ -9,7 +9,7 @@ import torch
 import warp as wp
 
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
-from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
+from simulo.collision.inputs import HostInputs, as_rows, packed_poses, refuse_unless
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import CELL_SLOT, MOTION_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
@@ -57,8 +57,13 @@ class CollisionChecker:
         self.device = resolve_device(device)
         self.sizes = Sizes(num_envs, horizon, max_payloads, max_primitives)
         self.parties = PartyCodes(model, max_payloads)
-        self._query = QueryBuffers.plan(model, self.sizes, self.device)
+        everything = select(model, max_payloads, None)
+        self._asked = self._everything = everything
+        self._query = QueryBuffers.plan(model, self.sizes, len(everything.spheres.row), self.device)
         self._world = WorldBuffers.plan(model, self.sizes, self.device)
+        self._host = None
+        if self.device.type == "cpu" and motion is None:
+            self._host = HostInputs.of(self._query, num_envs, len(model.grippers))
         self._grid = GridBuffers.plan(num_envs, (1, 1, 1), False, self.device)
         self._payload_slots = self._world.payload_shape.shape[1]
         self._first_primitive_slot = 1 + num_envs * self._payload_slots
@@ -66,7 +71,6 @@ class CollisionChecker:
         self._library = ShapeLibrary(model.shapes, slots, str(self.device))
         self._primitives: Primitives | None = None
         self._primitive_offsets = torch.zeros(0, 3, device=self.device)
-        everything = select(model, max_payloads, None)
         self._selections: dict[Links, Selection] = {None: everything}
         self._settings: tuple[object, ...] = ()
         self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
@@ -74,7 +78,7 @@ class CollisionChecker:
         self._launches = Launches(
             model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion
         )
-        self._use(everything)
+        self._put_selection(everything)
         self.set_margins(self_margin, world_margin)
         self_test(
             self._launches, self._query, self._world, model, self._library, everything, self._first_primitive_slot
@@ -131,6 +135,29 @@ class CollisionChecker:
         ]
         return RawVerdict(blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1))
 
+    @property
+    def host(self) -> HostInputs | None:
+        """Where to write what `check_host` judges; None off the CPU, and for a checker of motion."""
+        return self._host
+
+    def check_host(self, world: bool = True) -> tuple[RawVerdict, bool]:
+        """`check` of every environment's one configuration as `host` has it, and whether all are clear.
+
+        What is not written there stays as it was. It is there because the calls of torch around a small check take
+        longer than the check where caches are cold.
+        """
+        assert self._host is not None
+        self._widen(None)
+        self._use(self._everything)
+        self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
+        n = self.sizes.num_envs
+        self._put_env_ids(None, n)
+        self._put_settings(n, 1, world, False)
+        self._host.verdicts[0].fill(int(Kind.NOT_EVALUATED))
+        self._launches.run()
+        block = self._host.verdicts.copy()
+        return RawVerdict(torch.from_numpy(block)), not block[0].any()
+
     def set_margins(self, self_margin: float, world_margin: float) -> None:
         """Margins [m] of the robot against itself and its payloads, and of both against the world."""
         if not (np.isfinite([self_margin, world_margin]).all() and min(self_margin, world_margin) >= 0.0):
@@ -151,7 +178,7 @@ class CollisionChecker:
             self._launches.record()
         planned.bricks.copy_(grid.bricks.reshape(planned.bricks.shape))
         if grid.has_unknown:
-            planned.unknown.copy_(grid.unknown.reshape(planned.unknown.shape))
+            planned.count_unknown(grid.unknown.to(self.device).reshape(planned.bricks.shape).contiguous())
         planned.pose[:, :3] = grid.position
         planned.pose[:, 3:] = grid.orientation_wxyz
         planned.cell.copy_(torch.tensor([[grid.cell, 0.5 * grid.cell]]))
@@ -303,25 +330,31 @@ class CollisionChecker:
         entries, rows, dof = configurations.shape
         query = self._query
         query.q[: entries * rows].copy_(configurations.reshape(entries * rows, dof))
+        self._put_env_ids(ids, entries)
+        self._put_settings(entries, rows, world, distances)
+        query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
+        if self._motion is not None:
+            self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
+        self._launches.run()
+        return query.verdicts[:, :entries].clone()
+
+    def _put_env_ids(self, ids: torch.Tensor | None, entries: int) -> None:
         if ids is not None:
-            query.env[:entries].copy_(ids)
+            self._query.env[:entries].copy_(ids)
             self._defaulted.discard("env_ids")
         elif "env_ids" not in self._defaulted:
-            query.env.copy_(torch.arange(self.sizes.num_envs))
+            self._query.env.copy_(torch.arange(self.sizes.num_envs))
             self._defaulted.add("env_ids")
+
+    def _put_settings(self, entries: int, rows: int, world: bool, distances: bool) -> None:
         asked = self._asked
         settings = (
             entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0, int(world),
             asked.num_plain,
         )  # fmt: skip
         if settings != self._settings:
-            query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
+            self._query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
             self._settings = settings
-        query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
-        if self._motion is not None:
-            self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
-        self._launches.run()
-        return query.verdicts[:, :entries].clone()
 
     def _entry_ids(self, entries: int, env_ids: EnvIds | None) -> torch.Tensor | None:
         if env_ids is None:
@@ -394,15 +427,22 @@ class CollisionChecker:
         return self._selections[links]
 
     def _use(self, selection: Selection) -> None:
-        if getattr(self, "_asked", None) is selection:
-            return
-        query = self._query
+        if self._asked is not selection:
+            self._put_selection(selection)
+
+    def _put_selection(self, selection: Selection) -> None:
+        query, spheres = self._query, selection.spheres
         query.pairs[: len(selection.pairs)].copy_(selection.pairs)
         query.bodies[: len(selection.bodies)].copy_(selection.bodies)
         query.slot_asked[: len(selection.slots)].copy_(selection.slots)
         query.link_asked.copy_(selection.links)
         query.expected_pairs.copy_(selection.expected_pairs)
         self._asked = selection
+        rows = len(spheres.row)
+        query.sphere_row[:rows] = torch.from_numpy(spheres.row)
+        query.sphere_pair[:rows] = torch.from_numpy(spheres.pair)
+        query.sphere_reach[:rows] = torch.from_numpy(spheres.reach)
+        query.sphere_num.copy_(torch.tensor([rows, spheres.num_plain], dtype=torch.int32))
 
     def _payload_slot(self, gripper: str, slot: int) -> int:
         per_hand = self.sizes.payloads_per_gripper

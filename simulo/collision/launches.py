@@ -18,6 +18,7 @@ from simulo.collision.buffers import (
     plan_findings,
     plan_near,
     plan_poses,
+    plan_reach,
     torch_stream,
     upload_bodies,
     upload_pairs,
@@ -36,6 +37,7 @@ from simulo.collision.kernels.payload_check import payload_kernel
 from simulo.collision.kernels.self_check import self_kernel, sphere_kernel
 from simulo.collision.kernels.verdict import verdict_kernel
 from simulo.collision.kernels.world_check import world_kernel
+from simulo.collision.kernels.world_reach import reach_kernel
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
 from simulo.collision.motion_buffers import MotionBuffers, scene_of
@@ -77,6 +79,7 @@ class Launches:
         self._pieces = upload_pieces(model, self._device)
         self._pairs = upload_pairs(model, self._device)
         self._near = plan_near(model, sizes, self._device)
+        self._reach = plan_reach(model, sizes, self._device)
         self.poses = plan_poses(model, sizes, self._device)
         self.by_self, self.by_payload, self.by_world = (plan_findings(sizes, self._device) for _ in range(3))
         self._query, self._verdicts = query.as_query(), query.as_verdicts()
@@ -104,17 +107,21 @@ class Launches:
         expected = wp.from_torch(self._query_buffers.expected_pairs)
         self.stages: dict[str, Stage] = {
             "fk": Stage(fk_kernel, (self._tree, bodies, query, payloads, primitives, lattice, poses)),
-            "spheres": Stage(sphere_kernel, (self._pairs, query, poses, self._near)),
+            "spheres": Stage(sphere_kernel, (self._query_buffers.as_spheres(), query, poses, self._near)),
             "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self._near, self.by_self)),
             "payload": Stage(
                 payload_kernel,
                 (bodies, pieces, shapes, query, poses, payloads, primitives, lattice, regions,
                  first_payload, first_primitive, self.by_self, self.by_payload),
             ),
+            "reach": Stage(
+                reach_kernel,
+                (bodies, shapes, query, poses, primitives, lattice, self.by_self, self.by_payload, self._reach),
+            ),
             "world": Stage(
                 world_kernel,
                 (bodies, pieces, shapes, query, poses, primitives, lattice, regions,
-                 first_primitive, self.by_self, self.by_payload, self.by_world),
+                 first_primitive, self._reach, self.by_world),
             ),
             "verdict": Stage(
                 verdict_kernel,
@@ -164,7 +171,7 @@ class Launches:
 
     def recorded_stages(self) -> dict[str, Callable[[], None]]:
         """Each stage of the check alone, replayed on what the stages before it left behind."""
-        parts = {"fk": ["fk"], "self": ["spheres", "self"], "payload": ["payload"], "world": ["world"]}
+        parts = {"fk": ["fk"], "self": ["spheres", "self"], "payload": ["payload"], "world": ["reach", "world"]}
         return {name: self._record(kernels, 0, self._sizes.num_envs) for name, kernels in parts.items()}
 
     def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:

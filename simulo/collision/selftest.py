@@ -27,6 +27,7 @@ from simulo.collision.library import ShapeLibrary
 from simulo.collision.model import CollisionModel
 from simulo.collision.selection import Selection
 from simulo.collision.shapes import ConvexShape
+from simulo.collision.spheres import lanes_of
 from simulo.errors import CollisionModelError
 
 _SPACING = 100.0  # m, more than any robot link's size
@@ -82,8 +83,12 @@ def _expect(
     launches: Launches, query: QueryBuffers, model: CollisionModel, hulls: NDArray, kind: Kind, parties: tuple[int, ...]
 ) -> None:
     launches.poses.hull_position.assign(wp.array(hulls, dtype=wp.vec3f, device=launches.poses.hull_position.device))
+    centre = launches.poses.centre.numpy().reshape(len(hulls), 3, -1)
+    centre[:, :, lanes_of(model.bodies.gate)] = hulls.transpose(0, 2, 1)
+    flat = centre.reshape(launches.poses.centre.shape)
+    launches.poses.centre.assign(wp.array(flat, dtype=wp.float32, device=launches.poses.centre.device))
     wp.synchronize_device(launches.poses.hull_position.device)  # Warp wrote the poses, torch's stream will read them
-    for stage in ("spheres", "self", "payload", "world", "verdict"):
+    for stage in ("spheres", "self", "payload", "reach", "world", "verdict"):
         launches.launch(stage)
     got = query.verdicts[:, 0].tolist()
     if got[0] != kind or tuple(got[2:4]) != parties:

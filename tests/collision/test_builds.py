@@ -22,8 +22,8 @@ print("VERDICT", checker.check(q, distances=True).block.tolist())
 
 COMPILE = """
 import sys, warp as wp
-from simulo.collision.kernels import fk, payload_check, self_check, verdict, voxels, world_check
-for module in (fk, self_check, payload_check, world_check, verdict, voxels):
+from simulo.collision.kernels import fk, payload_check, self_check, verdict, voxels, world_check, world_reach
+for module in (fk, self_check, payload_check, world_reach, world_check, verdict, voxels):
     wp.compile_aot_module(module, arch=90, module_dir=sys.argv[1], use_ptx=True)
 """
 

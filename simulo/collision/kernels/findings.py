@@ -47,6 +47,12 @@ def enough(tally: Tally, margin: wp.float32) -> wp.float32:
 
 
 @wp.func
+def past(query: Query, margin: wp.float32) -> wp.float32:
+    """`enough` of a new tally [m]."""
+    return enough(new_tally(query, margin), margin)
+
+
+@wp.func
 def counted(
     tally: Tally, gap: Gap, party_a: wp.int32, party_b: wp.int32, margin: wp.float32, distances: wp.int32
 ) -> Tally:

@@ -76,12 +76,18 @@ def pose_links(tree: Tree, query: Query, m: wp.int32, env: wp.int32, active: wp.
 
 @wp.func
 def pose_hulls(bodies: Bodies, m: wp.int32, active: wp.int32, out: Poses):
+    """Pose the hulls on the posed links; of those whose gripper is not active the old poses stay, and nobody asks."""
+    row = out.centre.shape[1] // 3
     for b in range(bodies.body.shape[0]):
         if (bodies.gate[b] & ~active) == 0:
             link = bodies.body[b][0]
             above = out.link_rotation[m, link]
+            position = above * bodies.origin[b] + out.link_position[m, link]
             out.hull_rotation[m, b] = above * bodies.rotation[b]
-            out.hull_position[m, b] = above * bodies.origin[b] + out.link_position[m, link]
+            out.hull_position[m, b] = position
+            lane = bodies.lane[b]
+            for axis in range(3):
+                out.centre[m, axis * row + lane] = position[axis]
 
 
 @wp.func

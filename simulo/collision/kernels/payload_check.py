@@ -11,10 +11,13 @@ from simulo.collision.kernels.surroundings import (
     body_frame,
     check_cells,
     check_primitives,
+    in_base,
     payload_frame,
+    placed_on,
     relative,
 )
 from simulo.collision.kernels.types import Bodies, Findings, Grid, Payloads, Pieces, Poses, Primitives, Query, Regions
+from simulo.collision.kernels.voxels import count_unknown, reaches_out
 
 
 @wp.func
@@ -106,8 +109,12 @@ def payload_kernel(
                         m, env, bare(shape), frame, party, region, first_primitive_code, tally,
                     )  # fmt: skip
                     if grid.present[0] != 0 and tally.hit == 0:
+                        lattice = in_base(query, poses, m, env, grid.pose[env])
+                        placed = placed_on(lattice, frame, bare(shape), party, query.margins[env, 1])
+                        tally.outside += reaches_out(shapes, grid, placed)
+                        if grid.has_unknown[0] != 0:
+                            tally.unknown += count_unknown(shapes, grid, env, placed)
                         tally = check_cells(
-                            pieces, shapes, query, poses, grid, regions,
-                            m, env, bare(shape), frame, party, region, tally,
-                        )  # fmt: skip
+                            pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, tally
+                        )
     store(m, tally, found_out)

@@ -7,7 +7,7 @@ from simulo.collision.kernels.findings import Tally, counted, enough
 from simulo.collision.kernels.fk import position_of, rotation_of
 from simulo.collision.kernels.shapes import Shapes, support
 from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
-from simulo.collision.kernels.voxels import Exempt, Placed, check_grid, count_unknown, reaches_out
+from simulo.collision.kernels.voxels import Exempt, Placed, check_grid
 
 
 @wp.struct
@@ -156,6 +156,20 @@ def check_primitives(
 
 
 @wp.func
+def placed_on(lattice: Frame, frame: Frame, part: Part, party: wp.int32, margin: wp.float32) -> Placed:
+    """A part whose hull's frame is `frame`, on the grid whose frame is `lattice`."""
+    on_lattice = relative(lattice, frame)
+    out = Placed()
+    out.part = part
+    out.rotation = on_lattice.rotation
+    out.position = on_lattice.position
+    out.party = party
+    out.margin = margin
+    out.lever = wp.length(on_lattice.position)
+    return out
+
+
+@wp.func
 def check_cells(
     pieces: Pieces,
     shapes: Shapes,
@@ -165,24 +179,11 @@ def check_cells(
     regions: Regions,
     m: wp.int32,
     env: wp.int32,
-    part: Part,
-    frame: Frame,
-    party: wp.int32,
     region: wp.int32,
+    lattice: Frame,
+    placed: Placed,
     tally: Tally,
 ) -> Tally:
-    """The tally with the environment's cells, for a part whose hull's frame is `frame`."""
-    lattice = in_base(query, poses, m, env, grid.pose[env])
-    on_lattice = relative(lattice, frame)
-    placed = Placed()
-    placed.part = part
-    placed.rotation = on_lattice.rotation
-    placed.position = on_lattice.position
-    placed.party = party
-    placed.margin = query.margins[env, 1]
-    placed.lever = wp.length(on_lattice.position)
+    """The tally with the environment's cells, for what is placed on the grid, whose frame is `lattice`."""
     exempt = region_in(query, poses, regions, m, env, region, lattice)
-    tally.outside += reaches_out(shapes, grid, placed)
-    if grid.has_unknown[0] != 0:
-        tally.unknown += count_unknown(shapes, grid, env, placed)
     return check_grid(pieces, shapes, grid, env, placed, exempt, tally, query.distances[0])

@@ -10,6 +10,10 @@ too. Zero means always.
 
 import warp as wp
 
+# Bodies are compared with a whole block of others at once: as many as a CPU's widest vectors hold.
+LANES = 16
+lanesf = wp.types.vector(length=LANES, dtype=wp.float32)
+
 # A pose as the API gives it: position [m], then wxyz.
 pose7 = wp.types.vector(length=7, dtype=wp.float32)
 
@@ -39,7 +43,7 @@ class Bodies:
 
     body (B): posed link, shape of its hull, first piece, number of pieces. gate (B). link (B): the robot's link, of
     which the posed one may be a measured copy. region (B): the region the body is exempt in, -1 for none.
-    rotation, origin [m] (B): the hull's frame in the posed link.
+    rotation, origin [m] (B): the hull's frame in the posed link. lane (B): where `Poses.centre` has its hull.
     """
 
     body: wp.array(dtype=wp.vec4i)
@@ -48,6 +52,7 @@ class Bodies:
     region: wp.array(dtype=wp.int32)
     rotation: wp.array(dtype=wp.mat33f)
     origin: wp.array(dtype=wp.vec3f)
+    lane: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -65,6 +70,21 @@ class Pairs:
 
     pair: wp.array(dtype=wp.vec3i)
     reach: wp.array(dtype=wp.float32)
+
+
+@wp.struct
+class Spheres:
+    """The asked pairs as rows of one body against a block of LANES others, ordered so that rows without a gate lead.
+
+    row (R): the body's lane, the block, gate, how many of the block's lanes are pairs. reach [m] (R): the
+    sums of the two bounding spheres' radii, lane by lane, far below zero where a lane is no pair. pair (R, LANES): the
+    lanes' pairs, -1 for none. num (2): rows in use, and how many of them have no gate.
+    """
+
+    row: wp.array(dtype=wp.vec4i)
+    reach: wp.array(dtype=lanesf)
+    pair: wp.array2d(dtype=wp.int32)
+    num: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -104,6 +124,8 @@ class Poses:
     finite (M): 1 when every input of the configuration is. active (M): bit mask of grippers posed at measured values.
     base (M): rotation of the base in the env frame. link_rotation, link_position [m] (M, L).
     hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls. primitive_position [m] (M, K).
+    centre (M, 3 x blocks x LANES) [m]: the hulls' positions once more, axis by axis and by `Bodies.lane`. lanes
+    (M, 3, blocks): the same memory, a block at a time.
     """
 
     finite: wp.array(dtype=wp.int32)
@@ -114,6 +136,8 @@ class Poses:
     hull_rotation: wp.array2d(dtype=wp.mat33f)
     hull_position: wp.array2d(dtype=wp.vec3f)
     primitive_position: wp.array2d(dtype=wp.vec3f)
+    centre: wp.array2d(dtype=wp.float32)
+    lanes: wp.array3d(dtype=lanesf)
 
 
 @wp.struct
@@ -132,7 +156,8 @@ class Grid:
 
     present (1): 0 when no map was set. counts (1): bricks along x, y, z. cell (1) [m]: (edge, edge / 2).
     bricks (N, number of bricks). columns (N, number of columns x words): bit z says that brick z of the column is not
-    empty. pose (N): the grid's corner in the env frame. unknown: as bricks, read where has_unknown (1) is 1.
+    empty. pose (N): the grid's corner in the env frame. unknown_below (N, number of columns x (bricks along z + 1)):
+    unknown cells of a column below brick z, read where has_unknown (1) is 1.
     cell_shape: the pool's box of one cell.
     """
 
@@ -143,7 +168,7 @@ class Grid:
     cell: wp.array(dtype=wp.vec2f)
     pose: wp.array(dtype=pose7)
     has_unknown: wp.array(dtype=wp.int32)
-    unknown: wp.array2d(dtype=wp.uint64)
+    unknown_below: wp.array2d(dtype=wp.int32)
     cell_shape: wp.int32
 
 
@@ -181,14 +206,26 @@ class Regions:
 class Near:
     """What the bounding spheres leave over, per configuration (M).
 
-    pair (M, P): the pairs that are left, ascending, num (M) of them. lower [m] (M): least gap of the others' spheres.
-    asked (M): pairs that had to be looked at, left or not.
+    pairs (M, words): bit p % 32 of word p // 32 is set where pair p is left, num (M): how many are. asked (M): pairs
+    that had to be looked at, left or not.
     """
 
-    pair: wp.array2d(dtype=wp.int32)
+    pairs: wp.array2d(dtype=wp.uint32)
     num: wp.array(dtype=wp.int32)
-    lower: wp.array(dtype=wp.float32)
     asked: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Reach:
+    """What of the world is in reach of the robot's boxes, per configuration (M).
+
+    bodies (M, words): bit b % 32 of word b // 32 is set where body b has to be looked at. unknown (M): unknown cells.
+    outside (M): bodies past the map's edges.
+    """
+
+    bodies: wp.array2d(dtype=wp.uint32)
+    unknown: wp.array(dtype=wp.int32)
+    outside: wp.array(dtype=wp.int32)
 
 
 @wp.struct

@@ -7,6 +7,7 @@ full cubes; everything here is in the lattice's frame or the checked hull's.
 
 import warp as wp
 
+from simulo.collision.kernels.bits import lowest_bit64, sum_of_columns
 from simulo.collision.kernels.bodies import Part, bare, bounded, half_of, nearly_exact, parts_gap, slack_of
 from simulo.collision.kernels.convex import FAR, ROUNDING
 from simulo.collision.kernels.findings import NONE, Tally, counted, enough
@@ -121,13 +122,15 @@ def check_brick(
     middle = turned * (corner + wp.vec3f(2.0 * cell, 2.0 * cell, 2.0 * cell) - placed.position)
     if box_clearance(middle, half + cube * 4.0) - cover > above:
         return tally
-    for bit in range(64):
-        if tally.hit == 0 and ((word >> wp.uint64(bit)) & wp.uint64(1)) != wp.uint64(0):
-            point = corner + cell_offset(bit, cell)
-            centre = turned * (point - placed.position)
-            near = box_clearance(centre, half + cube) - cover <= above
-            if near and not contains(exempt, point):
-                tally = check_cell(pieces, shapes, grid, placed, centre, code + bit, tally, distances)
+    left = word
+    while left != wp.uint64(0) and tally.hit == 0:
+        bit = lowest_bit64(left)
+        left = left & (left - wp.uint64(1))
+        point = corner + cell_offset(bit, cell)
+        centre = turned * (point - placed.position)
+        near = box_clearance(centre, half + cube) - cover <= above
+        if near and not contains(exempt, point):
+            tally = check_cell(pieces, shapes, grid, placed, centre, code + bit, tally, distances)
     return tally
 
 
@@ -207,20 +210,21 @@ def check_grid(
     words = (counts[2] + 63) // 64
     z0 = window.low[2]
     z1 = window.high[2]
+    columns = grid.columns[env]
     for x in range(window.low[0], window.high[0]):
         for y in range(window.low[1], window.high[1]):
             column = x * counts[1] + y
             for w in range(z0 // 64, (z1 + 63) // 64):
-                word = between_bits(grid.columns[env, column * words + w], z0 - 64 * w, z1 - 64 * w)
-                if word != wp.uint64(0):
-                    for z in range(wp.max(z0, 64 * w), wp.min(z1, 64 * w + 64)):
-                        if tally.hit == 0 and ((word >> wp.uint64(z - 64 * w)) & wp.uint64(1)) != wp.uint64(0):
-                            index = column * counts[2] + z
-                            corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * brick
-                            tally = check_brick(
-                                pieces, shapes, grid, placed, exempt,
-                                grid.bricks[env, index], corner, index * 64, tally, distances,
-                            )  # fmt: skip
+                word = between_bits(columns[column * words + w], z0 - 64 * w, z1 - 64 * w)
+                while word != wp.uint64(0) and tally.hit == 0:
+                    z = 64 * w + lowest_bit64(word)
+                    word = word & (word - wp.uint64(1))
+                    index = column * counts[2] + z
+                    corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * brick
+                    tally = check_brick(
+                        pieces, shapes, grid, placed, exempt,
+                        grid.bricks[env, index], corner, index * 64, tally, distances,
+                    )  # fmt: skip
     passed = enough(tally, placed.margin)
     if passed < tally.lower:  # what was passed over is only known to be farther than this
         tally.lower = passed
@@ -239,27 +243,15 @@ def count_bits(word: wp.uint64) -> wp.int32:
 
 @wp.func
 def count_unknown(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed) -> wp.int32:
-    """Unknown cells of the bricks that reach into the hull's bounding box, so at least those that near the hull.
+    """Unknown cells of the bricks around the placed hull's box, so at least those that near the hull.
 
-    Whole bricks are counted: half of a perceived map is unknown (the robot's own inside, to begin with), and cell by
-    cell the count would cost more than the check.
+    Whole bricks are counted, along the lattice's axes: half of a perceived map is unknown (the robot's own inside, to
+    begin with), and cell by cell the count would cost more than the check.
     """
     window = window_of(shapes, grid, placed, placed.margin)
-    brick = 4.0 * grid.cell[0][0]
-    counts = grid.counts[0]
-    turned = wp.transpose(placed.rotation)
-    near = placed.margin + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
-    reach = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(0.5, 0.5, 0.5) * brick)
-    count = wp.int32(0)
-    for x in range(window.low[0], window.high[0]):
-        for y in range(window.low[1], window.high[1]):
-            for z in range(window.low[2], window.high[2]):
-                word = grid.unknown[env, (x * counts[1] + y) * counts[2] + z]
-                if word != wp.uint64(0):
-                    middle = wp.vec3f(wp.float32(x) + 0.5, wp.float32(y) + 0.5, wp.float32(z) + 0.5) * brick
-                    if box_clearance(turned * (middle - placed.position), reach) <= near:
-                        count += count_bits(word)
-    return count
+    if window.low[2] >= window.high[2]:
+        return 0
+    return sum_of_columns(grid.unknown_below[env], window.low, window.high, grid.counts[0])
 
 
 @wp.kernel(enable_backward=False)
@@ -271,3 +263,14 @@ def column_kernel(counts: wp.vec3i, bricks: wp.array2d(dtype=wp.uint64), columns
         if bricks[env, column * counts[2] + z] != wp.uint64(0):
             word = word | (wp.uint64(1) << wp.uint64(z - 64 * w))
     columns_out[env, column * ((counts[2] + 63) // 64) + w] = word
+
+
+@wp.kernel(enable_backward=False)
+def unknown_kernel(nz: wp.int32, unknown: wp.array2d(dtype=wp.uint64), below_out: wp.array2d(dtype=wp.int32)):
+    """One thread per column: how many unknown cells it has below each brick, and in all."""
+    env, column = wp.tid()
+    count = wp.int32(0)
+    for z in range(nz):
+        below_out[env, column * (nz + 1) + z] = count
+        count += count_bits(unknown[env, column * nz + z])
+    below_out[env, column * (nz + 1) + nz] = count

@@ -2,11 +2,20 @@
 
 import warp as wp
 
+from simulo.collision.kernels.bits import lowest_bit
 from simulo.collision.kernels.bodies import part_of
-from simulo.collision.kernels.findings import new_tally, store
+from simulo.collision.kernels.convex import FAR
+from simulo.collision.kernels.findings import enough, new_tally, store
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.surroundings import body_frame, check_cells, check_primitives
-from simulo.collision.kernels.types import Bodies, Findings, Grid, Pieces, Poses, Primitives, Query, Regions
+from simulo.collision.kernels.surroundings import (
+    Frame,
+    body_frame,
+    check_cells,
+    check_primitives,
+    in_base,
+    placed_on,
+)
+from simulo.collision.kernels.types import Bodies, Findings, Grid, Pieces, Poses, Primitives, Query, Reach, Regions
 
 
 @wp.kernel(enable_backward=False)
@@ -21,34 +30,41 @@ def world_kernel(
     grid: Grid,
     regions: Regions,
     first_primitive_code: wp.int32,
-    by_self: Findings,
-    by_payload: Findings,
+    reach: Reach,
     found_out: Findings,
 ):
-    """One thread per configuration: asked bodies in ascending order, each against primitives and then cells.
-
-    Nothing is asked where a stage that outranks this one refused already.
+    """One thread per configuration: bodies in reach of something in ascending order, each against primitives and then
+    cells. Nothing is in reach where a stage that outranks this one refused already.
     """
     m = first + wp.tid()
     if m >= query.count[0]:
         return
     env = query.env[m // query.rows[0]]
-    tally = new_tally(query, query.margins[env, 1])
-    if poses.finite[m] != 0 and by_self.hit[m] == 0 and by_payload.hit[m] == 0:
-        active = poses.active[m]
-        for i in range(query.num_asked[1]):
-            body = query.bodies[i]
-            if tally.hit == 0 and (bodies.gate[body] & ~active) == 0:
-                frame = body_frame(poses, m, body)
-                part = part_of(bodies, body)
-                link = bodies.link[body]
-                region = bodies.region[body]
-                tally = check_primitives(
-                    pieces, shapes, query, poses, primitives, regions,
-                    m, env, part, frame, link, region, first_primitive_code, tally,
-                )  # fmt: skip
-                if grid.present[0] != 0 and tally.hit == 0:
-                    tally = check_cells(
-                        pieces, shapes, query, poses, grid, regions, m, env, part, frame, link, region, tally
-                    )
+    margin = query.margins[env, 1]
+    tally = new_tally(query, margin)
+    tally.unknown = reach.unknown[m]
+    tally.outside = reach.outside[m]
+    mapped = grid.present[0] != 0
+    if mapped or primitives.count[0] > 0:  # what is out of reach is only known to be farther than this
+        tally.lower = enough(tally, margin)
+        tally.exact = wp.where(tally.lower < FAR, 0, 1)
+    lattice = Frame()
+    if mapped:
+        lattice = in_base(query, poses, m, env, grid.pose[env])
+    for w in range(reach.bodies.shape[1]):
+        word = reach.bodies[m, w]
+        while word != wp.uint32(0) and tally.hit == 0:
+            body = 32 * w + lowest_bit(word)
+            word = word & (word - wp.uint32(1))
+            frame = body_frame(poses, m, body)
+            part = part_of(bodies, body)
+            link = bodies.link[body]
+            region = bodies.region[body]
+            tally = check_primitives(
+                pieces, shapes, query, poses, primitives, regions,
+                m, env, part, frame, link, region, first_primitive_code, tally,
+            )  # fmt: skip
+            if mapped and tally.hit == 0:
+                placed = placed_on(lattice, frame, part, link, margin)
+                tally = check_cells(pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, tally)
     store(m, tally, found_out)
