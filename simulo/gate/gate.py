@@ -225,6 +225,7 @@ class CollisionGate:
             raise GateError(f"the {hand} hand holds {SLOTS_PER_HAND} objects already; detach one first")
         convex = shape if isinstance(shape, ConvexShape) else as_convex(shape)
         rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
+        allowed = None if support is None else self._region_rows(support, ids)
         link = self.model.grippers[index].hand_link
         column = index * SLOTS_PER_HAND + slot
         names = self._names_of(object, hand, ids)
@@ -240,8 +241,8 @@ class CollisionGate:
             session.world.take(item)
         self._free_declared(hand, ids, convex)
         session.note_holding()
-        if support is not None:
-            self._allow_support(column, support, ids, torch.inf)
+        if allowed is not None:
+            session.allow_support(column, ids, *allowed, torch.inf)
         session.refresh()
 
     def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
@@ -305,7 +306,7 @@ class CollisionGate:
                 holding = ids[session.payloads.present[ids, column]]
                 if len(holding):
                     found = True
-                    self._allow_support(column, region, holding, until)
+                    session.allow_support(column, holding, *self._region_rows(region, holding), until)
         if not found:
             raise GateError(f"declare_place: {hand or 'no'} hand holds nothing in environments {ids.tolist()[:8]}")
 
@@ -436,10 +437,8 @@ class CollisionGate:
             raise GateError(f"declare_grasp: no object {name!r} in the world; there are: {', '.join(known) or 'none'}")
         return object_limit(known[name], name, cell)
 
-    def _allow_support(self, column: int, region: Region, ids: Tensor, until: float) -> None:
-        """Let one payload slot touch what lies in a box until a time [s], or until it has been lifted off."""
-        session = self._session
+    def _region_rows(self, region: Region, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Poses (M, 7) and full edges (M, 3) [m] of a region in M environments; GateError where it is none."""
         box = edges(region.size, "support region: size")
         rows = pose_rows(region.pose, len(ids), "support region: pose").to(self.device, torch.float32)
-        sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
-        session.allow_support(column, ids, rows, sizes, until)
+        return rows, torch.tensor(box, device=self.device).expand(len(ids), 3)
