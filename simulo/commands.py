@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from simulo.description import RobotDescription
+from simulo.tensors import host_array
 
 
 class CommandMode(IntEnum):
@@ -118,6 +120,7 @@ class JointCommands:
         self.position = torch.zeros((num_envs, num_joints), device=device)
         self.velocity = torch.zeros((num_envs, num_actuated), device=device)
         self.effort = torch.zeros((num_envs, num_actuated), device=device)
+        self.host_position = host_array(self.position)
         self.positions_only = True  # no velocity or effort was ever commanded: the usual case, and the cheap one
 
     def write(self, mode: CommandMode, values: Tensor, columns: Tensor, env_ids: Tensor) -> None:
@@ -139,9 +142,14 @@ class JointCommands:
         self.position[ids] = positions.to(self.mode.device)
         self.mode[ids] = int(CommandMode.POSITION)
 
-    def copy_rows(self, other: JointCommands, envs: Tensor) -> None:
-        """Take over the commands of `other` in the environments of a bool mask, shape (num_envs,)."""
-        rows = envs[:, None]
+    def copy_rows(self, other: JointCommands, envs: Tensor | None) -> None:
+        """Take over the commands of `other` in the environments of a bool mask, shape (num_envs,), or in all (None)."""
+        mine, theirs = self.host_position, other.host_position
+        positions_only = self.positions_only and other.positions_only
+        if envs is None and positions_only and mine is not None and theirs is not None:
+            np.copyto(mine, theirs)
+            return
+        rows = torch.ones_like(self.mode[:, :1], dtype=torch.bool) if envs is None else envs[:, None]
         torch.where(rows, other.position, self.position, out=self.position)
         if self.positions_only and other.positions_only:
             return

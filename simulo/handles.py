@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.commands import CommandMode, JointCommands
@@ -29,6 +31,10 @@ class Articulation(Protocol):
         ...
 
     def joint_positions(self) -> Tensor: ...
+
+    def joint_positions_on_host(self) -> NDArray[np.float32] | None:
+        """As joint_positions, a copy that took no call of torch; None off the CPU."""
+        ...
 
     def joint_velocities(self) -> Tensor: ...
 
@@ -54,7 +60,9 @@ class Articulation(Protocol):
 class CommandLatch(Protocol):
     """What an actuator remembers of its commands, so that a refused command can be taken back."""
 
-    def accept(self, envs: Tensor) -> None: ...
+    def accept(self, envs: Tensor | None) -> None:
+        """In the environments of a bool mask, or in all (None)."""
+        ...
 
     def restore(self, envs: Tensor) -> None: ...
 

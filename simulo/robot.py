@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from simulo.commands import ComingTargets, CommandMode, JointCommands, JointCoupling
@@ -15,7 +15,7 @@ from simulo.handles import Articulation, CommandLatch, SurfaceTool
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
 from simulo.pose import Pose, checked_pose
-from simulo.tensors import real_tensor
+from simulo.tensors import host_array, real_tensor
 
 
 class RobotState:
@@ -332,6 +332,24 @@ class Robot:
         targets = targets.clamp(limits[:, 0], limits[:, 1])
         return targets.masked_fill(bound.spoiled[:, None], torch.nan) if self._tools else targets
 
+    def commanded_on_host(self, out: NDArray[np.float32]) -> bool:
+        """`commanded_positions` into `out` without a call of torch, where they are all that is commanded.
+
+        Returns False, with nothing written, where a task commands more than positions for this step, or off the CPU.
+        """
+        bound = self._attached
+        targets, limits = bound.host_targets, bound.host_limits
+        more = self._tools or bound.loosened or bound.coming.rows or not bound.commands.positions_only
+        if targets is None or limits is None or more:
+            return False
+        np.maximum(targets, limits[0], out=out)
+        np.minimum(out, limits[1], out=out)
+        return True
+
+    def joint_positions_on_host(self) -> NDArray[np.float32] | None:
+        """`state.joint_positions` without a call of torch, (num_envs, num_joints); None off the CPU."""
+        return self._attached.articulation.joint_positions_on_host()
+
     def flush(self) -> None:
         """Hand the buffered targets to the simulator. Raises ValueError for a command that is not finite."""
         bound = self._attached
@@ -378,17 +396,24 @@ class Robot:
         """Where a gate has let commands through since the last reset or teleport, bool, shape (num_envs,), live."""
         return self._attached.has_accepted
 
-    def accept_commands(self, envs: Tensor) -> None:
-        """Remember the buffered commands of these environments, bool (num_envs,), as the last accepted ones.
+    def accept_commands(self, envs: Tensor | None) -> None:
+        """Remember the buffered commands of these environments, bool (num_envs,), or of all (None), as the last
+        accepted ones.
 
         Of a velocity, what was accepted is the place that it leads to in this step: there a refused robot waits.
         """
         bound = self._attached
         bound.accepted.copy_rows(bound.commands, envs)
         if not bound.accepted.positions_only:
-            bound.accepted.end_travel(self.commanded_positions(), envs)
+            everywhere = torch.ones_like(bound.has_accepted)
+            bound.accepted.end_travel(self.commanded_positions(), everywhere if envs is None else envs)
             bound.accepted.position[:, self.num_actuated :] = self._coupling.follow(bound.accepted.position)
-        bound.has_accepted |= envs
+        if envs is not None:
+            bound.has_accepted |= envs
+        elif bound.host_accepted is not None:
+            bound.host_accepted.fill(True)
+        else:
+            bound.has_accepted.fill_(True)
         for latch in bound.latches:
             latch.accept(envs)
 
@@ -456,6 +481,10 @@ class _Bound:
         self.slack = torch.zeros(articulation.num_envs, device=articulation.device)
         self.loosened = False
         self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
+        self.host_accepted = host_array(self.has_accepted)
+        # Of commanded_on_host. Limits as wide as the targets, which NumPy takes twice as fast as a broadcast.
+        self.host_targets = host_array(self.commands.position[:, :num_actuated])
+        self.host_limits = host_array(self.position_limits.T[:, None].repeat(1, articulation.num_envs, 1))
         self.spoiled = torch.zeros_like(self.has_accepted)
         self.latches: list[CommandLatch] = []
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.actuators.commands import NOT_FINITE
@@ -129,9 +131,14 @@ class ParallelGripperActuator(Gripper):
         normals = [torch.nn.functional.normalize(force[:, side].sum(dim=1), dim=1) for side in (first, second)]
         return pressed & ((normals[0] * normals[1]).sum(dim=1) < _OPPOSING)
 
+    def closed_on_host(self) -> NDArray[np.bool_] | None:
+        """Where `state` is CLOSED, read without a call of torch, for a gate; None off the CPU."""
+        closed = self._latch.closed_on_host()
+        return closed if closed is None or self._updated else np.zeros_like(closed)
+
     # --- a gate refusing what was commanded: see handles.CommandLatch -------------------------------------------------
 
-    def accept(self, envs: Tensor) -> None:
+    def accept(self, envs: Tensor | None) -> None:
         self._latch.accept(envs)
 
     def restore(self, envs: Tensor) -> None:

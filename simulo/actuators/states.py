@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from simulo.tensors import host_array
 
 NOT_CLOSING = -1
 DONE = 1 << 30
@@ -68,6 +72,7 @@ class GripperLatch:
     def __init__(self, num_envs: int, device: torch.device):
         self._progress = torch.full((2, num_envs), NOT_CLOSING, dtype=torch.int32, device=device)
         self._given, self._accepted = self._progress
+        self._host = host_array(self._progress)
 
     def command(self, intent: Tensor) -> None:
         """Take commands in: see `commanded`."""
@@ -86,8 +91,18 @@ class GripperLatch:
         """`GripperState` values, int8, shape (num_envs,)."""
         return states_of(self._given)
 
-    def accept(self, envs: Tensor) -> None:
-        """The commands so far stand, in the environments of this bool mask."""
+    def closed_on_host(self) -> NDArray[np.bool_] | None:
+        """Where the state is CLOSED, bool, shape (num_envs,), without a call of torch; None off the CPU."""
+        return None if self._host is None else self._host[0] >= DONE
+
+    def accept(self, envs: Tensor | None) -> None:
+        """The commands so far stand, in the environments of this bool mask, or in all (None)."""
+        if envs is None:
+            if self._host is None:
+                self._accepted.copy_(self._given)
+            else:
+                np.copyto(self._host[1], self._host[0])
+            return
         torch.where(envs, self._given, self._accepted, out=self._accepted)
 
     def restore(self, envs: Tensor) -> None:

@@ -164,9 +164,12 @@ class SuctionLatch:
             bodies[env_ids] = NO_BODY
         both.barred_for[env_ids] = 0.0
 
-    def accept(self, envs: Tensor) -> None:
-        """The commands so far stand, in the environments of this bool mask."""
+    def accept(self, envs: Tensor | None) -> None:
+        """The commands so far stand, in the environments of this bool mask, or in all (None)."""
         for given, accepted in (self._both.phase, self._both.searched):
+            if envs is None:
+                accepted.copy_(given)
+                continue
             torch.where(envs, given, accepted, out=accepted)
 
     def restore(self, envs: Tensor) -> None:

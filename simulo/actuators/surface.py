@@ -158,7 +158,7 @@ class SurfaceGripperActuator(Gripper):
 
     # --- a gate refusing what was commanded: see handles.CommandLatch -------------------------------------------------
 
-    def accept(self, envs: Tensor) -> None:
+    def accept(self, envs: Tensor | None) -> None:
         self._latch.accept(envs)
 
     def restore(self, envs: Tensor) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from simulo.collision import CollisionModel
@@ -15,6 +15,7 @@ from simulo.errors import GateError
 from simulo.gate.rigid import compose
 from simulo.pose import Pose
 from simulo.robot import Robot
+from simulo.tensors import host_array
 
 if TYPE_CHECKING:
     from simulo.env import LearningEnv
@@ -62,6 +63,10 @@ class FingerLatch(Protocol):
     @property
     def state(self) -> Tensor: ...
 
+    def closed_on_host(self) -> NDArray[np.bool_] | None:
+        """Where `state` is CLOSED, without a call of torch; None off the CPU."""
+        ...
+
 
 class SimulatedBody:
     """A `simulo.Robot` of an environment."""
@@ -75,6 +80,7 @@ class SimulatedBody:
         pose = self.robot.initial_pose
         base = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float32, device=env.device)
         self._base = base.repeat(env.num_envs, 1)
+        self._host_base = host_array(self._base)
         self._none_closed = torch.zeros((env.num_envs, len(model.grippers)), dtype=torch.bool, device=env.device)
         self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
         self._fingers: list[tuple[FingerLatch, int]] = []
@@ -86,6 +92,12 @@ class SimulatedBody:
 
     def base_pose(self) -> Tensor:
         return self.robot.state.link_poses[:, 0] if self.robot.description.floating_base else self._base
+
+    def base_on_host(self) -> NDArray:
+        """`base_pose`, without a call of torch for a base that stands still; for a robot on the CPU."""
+        if self._host_base is None or self.robot.description.floating_base:
+            return self.base_pose().cpu().numpy()
+        return self._host_base
 
     def joint_positions(self) -> Tensor:
         return self.robot.state.joint_positions[:, : self._model.num_joints]
@@ -103,6 +115,25 @@ class SimulatedBody:
         for fingers, hand in self._fingers:
             out[:, hand] |= fingers.state == CLOSED
         return out
+
+    def read_on_host(self, q: NDArray, closed: NDArray) -> NDArray | None:
+        """What a step's check asks of the robot, without a call of torch: commanded joint positions (num_envs, dof)
+        into q and which hands are closed (num_envs, hands) into closed. Returns the measured joint positions.
+
+        None, with nothing to be read, where a task commands more than positions, or off the CPU.
+        """
+        if len(self.robot.latches) != self._num_latches:
+            self._find_fingers()
+        measured = self.robot.joint_positions_on_host()
+        if measured is None or not self.robot.commanded_on_host(q):
+            return None
+        closed.fill(False)
+        for fingers, hand in self._fingers:
+            here = fingers.closed_on_host()
+            if here is None:
+                return None
+            np.logical_or(closed[:, hand], here, out=closed[:, hand])
+        return measured[:, : self._model.num_joints]
 
     def _find_fingers(self) -> None:
         """Which of the robot's actuators drive the joint of which hand."""

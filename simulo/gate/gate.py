@@ -334,6 +334,24 @@ class CollisionGate:
         that are refused. Raises GateError where more rows were announced than the gate's horizon holds."""
         session, robot = self._session, self._body.robot
         session.refresh()
+        quick = session.check_step() if self._audit is None else None
+        verdict, all_clear = (self._check_commands(), False) if quick is None else quick
+        self._last = verdict
+        if all_clear:
+            robot.accept_commands(None)
+            return GateDecision(verdict, self._nobody)
+        # Physics can have no target that is not a number, so even "report" holds those.
+        passed = verdict.kind != int(Kind.NON_FINITE) if self.settings.on_stop == "report" else verdict.clear
+        robot.accept_commands(passed)
+        if bool(passed.all()):
+            return GateDecision(verdict, self._nobody)
+        refused = ~passed
+        robot.restore_commands(refused)
+        return GateDecision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
+
+    def _check_commands(self) -> Verdict:
+        """The verdict on the buffered commands and the targets announced after them, whatever they are."""
+        session, robot = self._session, self._body.robot
         commanded = robot.commanded_chunk()
         if commanded.shape[1] > self.settings.horizon:
             raise GateError(
@@ -344,17 +362,9 @@ class CollisionGate:
         verdict = session.check(commanded, session.body.base_pose(), None, None, True, False, slack)
         if not robot.positions_only:
             verdict = replace(verdict, by_effort=robot.driven_by_effort(), joint_names=self.model.joint_names)
-        self._last = verdict
         if self._audit is not None:
             self._audit.note(session, self.settings, verdict, commanded)
-        # Physics can have no target that is not a number, so even "report" holds those.
-        passed = verdict.kind != int(Kind.NON_FINITE) if self.settings.on_stop == "report" else verdict.clear
-        robot.accept_commands(passed)
-        if bool(passed.all()):
-            return GateDecision(verdict, self._nobody)
-        refused = ~passed
-        robot.restore_commands(refused)
-        return GateDecision(verdict, refused if self.settings.on_stop == "terminate" else self._nobody)
+        return verdict
 
     def reset(self, env_ids: Tensor) -> None:
         """Forget what was declared, held and seen in these environments."""

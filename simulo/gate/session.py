@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.collision import (
@@ -19,13 +21,14 @@ from simulo.collision import (
     build_motion_bounds,
 )
 from simulo.errors import GateError
-from simulo.gate.body import Body
+from simulo.gate.body import Body, SimulatedBody
 from simulo.gate.declarations import Expiries, end_region
 from simulo.gate.payloads import Held, PayloadTable
 from simulo.gate.rigid import compose
 from simulo.gate.settings import GateSettings
 from simulo.gate.verdict import Checked, Reserve, Verdict
 from simulo.gate.world import OwedWorld, Taken, World, no_world
+from simulo.tensors import host_array
 
 SLOTS_PER_HAND = 2
 # s. How often to look whether a payload has left its support: reading where hands are costs as much as a check.
@@ -68,9 +71,12 @@ class Session:
         self._envs = torch.arange(body.num_envs, device=body.device)
         self._none = torch.zeros(body.num_envs, device=body.device)
         self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
+        self._host_holding, self._host_columns = host_array(self._holding), host_array(self._gripper_columns)
         self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
+        self._host_status = host_array(self._map_status)
         self._status_holds = (math.inf, -math.inf)
         self._looked = -math.inf
+        self._told: dict[tuple[str, str], Checked] = {}
         self._named = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self.world: World = no_world(body.num_envs, body.device)
         self._loaded = -1
@@ -125,6 +131,7 @@ class Session:
         age = now - stamp
         stale = torch.where(age <= self.settings.max_age, int(MapStatus.FRESH), int(MapStatus.STALE))  # NaN is stale
         self._map_status = torch.where(torch.isneginf(stamp), int(MapStatus.NONE), stale).to(torch.int8)
+        self._host_status = host_array(self._map_status)
         fresh = stamp[self._map_status == int(MapStatus.FRESH)]
         self._status_holds = (now, float(fresh.min()) + self.settings.max_age if len(fresh) else math.inf)
 
@@ -197,20 +204,44 @@ class Session:
         reserve = self._reserve(q, seen.start, envs)
         return Verdict(raw, envs, self._checked(links, world), self._name_of, reserve, wider)
 
+    def check_step(self) -> tuple[Verdict, bool] | None:
+        """The verdict on what every robot is commanded for this step alone, and whether all are clear.
+
+        The same as `check` of the commanded positions, by NumPy from the robot's memory into the checker's: behind
+        physics a dozen calls of torch take longer than the check itself. None where that is not possible.
+        """
+        host, body = self.checker.host, self.body
+        holding, columns, status = self._host_holding, self._host_columns, self._host_status
+        if host is None or holding is None or columns is None or status is None:
+            return None  # off the CPU, all of them
+        if not isinstance(body, SimulatedBody):
+            return None
+        start = body.read_on_host(host.q, host.measured_active)
+        if start is None:
+            return None
+        np.logical_or(host.measured_active, holding, out=host.measured_active)
+        host.measured[:] = start.take(columns, axis=1)
+        np.copyto(host.base_pose, body.base_on_host())
+        np.copyto(host.map_status, status)
+        raw, all_clear = self.checker.check_host(self.world.kind != "none")
+        reserve = self._reserve(host.q.copy(), start, self._envs)
+        return Verdict(raw, self._envs, self._checked(None, True), self._name_of, reserve, self._none), all_clear
+
     def _checked(self, links: str | None, world: bool) -> Checked:
-        self_margin, world_margin = self.settings.margins
         kind = self.world.kind if world else "skipped"
         asked = "all" if links is None else links
-        first_primitive = self.checker.parties.first_primitive
-        return Checked(kind, asked, self_margin, world_margin, self.settings.motion_check, first_primitive)
+        if (kind, asked) not in self._told:
+            codes = self.checker.parties.first_primitive
+            self._told[kind, asked] = Checked(kind, asked, *self.settings.margins, self.settings.motion_check, codes)
+        return self._told[kind, asked]
 
-    def _reserve(self, q: Tensor, start: Tensor, envs: Tensor) -> Reserve:
+    def _reserve(self, q: Tensor | NDArray, start: Tensor | NDArray, envs: Tensor) -> Reserve:
         """What the verdict on q does not vouch for, worked out for those who ask."""
         known = self.body.measured
 
         def unchecked(i: int) -> float:
-            rows = q[i].reshape(-1, q.shape[-1])
-            way = torch.cat([start[envs[i]][None], rows]) if known else rows
+            rows = torch.as_tensor(q[i]).reshape(-1, q.shape[-1])
+            way = torch.cat([torch.as_tensor(start[int(envs[i])])[None], rows]) if known else rows
             held = self.payloads.balls(int(envs[i]), self.model.link_index)
             return self.motion_bounds.largest(torch.diff(way, dim=0).cpu().double().numpy(), held)
 
@@ -258,7 +289,7 @@ class Session:
     def note_holding(self) -> None:
         """Call after what is held has changed."""
         if len(self.model.grippers):
-            self._holding = self.payloads.holding()
+            self._holding.copy_(self.payloads.holding())
 
     def forget(self, env_ids: Tensor) -> None:
         """Empty hands, no declarations and no map in these environments."""

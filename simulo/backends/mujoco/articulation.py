@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.backends.mujoco.builder import RobotMap
@@ -39,7 +40,10 @@ class MujocoArticulation:
         return self._clock.tick
 
     def joint_positions(self) -> Tensor:
-        return torch.from_numpy(self._worlds.qpos[:, self._map.qpos].astype(np.float32))
+        return torch.from_numpy(self.joint_positions_on_host())
+
+    def joint_positions_on_host(self) -> NDArray[np.float32]:
+        return self._worlds.qpos.take(self._map.qpos, axis=1).astype(np.float32)
 
     def joint_velocities(self) -> Tensor:
         return torch.from_numpy(self._worlds.qvel[:, self._map.dof].astype(np.float32))
