@@ -34,6 +34,7 @@ def read_collada(data: bytes, label: str) -> tuple[NDArray[np.float64], NDArray[
         raise LoweringError(f"{label} is not COLLADA: its root element is <{local_name(root)}>; export it again")
     unit = _unit(root, label)
     _refuse_unread(root, label)
+    declared = _declared(root, label)
     _refuse_multitude(root, label)
     _strip(root)
     try:
@@ -41,6 +42,12 @@ def read_collada(data: bytes, label: str) -> tuple[NDArray[np.float64], NDArray[
         parts = [] if document.scene is None else list(_parts(document))
     except (DaeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise LoweringError(f"{label} cannot be read as COLLADA ({error}); export it again as STL or OBJ") from error
+    for name, _, triangles in parts:
+        if len(triangles) < declared.get(name, 0):
+            raise LoweringError(
+                f"{label}: of {declared[name]} triangles of geometry {name!r} {len(triangles)} can be read; it is "
+                "damaged, export it again"
+            )
     placed = {part[0] for part in parts}
     for geometry in document.geometries:
         if geometry.id not in placed and geometry.primitives:
@@ -99,8 +106,8 @@ def _refuse_bad_numbers(root: Element, source: str, label: str) -> None:
 
 
 def _refuse_multitude(root: Element, label: str) -> None:
-    """Nodes that hold nodes that hold nodes multiply: the corners that they place are counted before any is."""
-    corners = {f"#{geometry.get('id')}": _corners(geometry) for geometry in root.iter("{*}geometry")}
+    """Nodes that hold nodes that hold nodes multiply: the triangles that they place are counted before any is."""
+    triangles = {f"#{geometry.get('id')}": _declared_triangles(geometry) for geometry in root.iter("{*}geometry")}
     nodes = {f"#{node.get('id')}": node for node in root.iter("{*}node") if node.get("id")}
     known: dict[Element, int] = {}
 
@@ -109,7 +116,7 @@ def _refuse_multitude(root: Element, label: str) -> None:
             raise LoweringError(f"{label}: node {node.get('id')!r} holds itself; export it again")
         if node not in known:
             within = (*inside, node)
-            placed = sum(corners.get(child.get("url"), 0) + 1 for child in node.iterfind("{*}instance_geometry"))
+            placed = sum(triangles.get(child.get("url"), 0) + 1 for child in node.iterfind("{*}instance_geometry"))
             placed += sum(count(child, within) for child in node.iterfind("{*}node"))
             urls = [child.get("url") for child in node.iterfind("{*}instance_node")]
             known[node] = placed + sum(count(nodes[url], within) for url in urls if url in nodes)
@@ -117,20 +124,33 @@ def _refuse_multitude(root: Element, label: str) -> None:
 
     for scene in root.iter("{*}visual_scene"):
         total = sum(count(node, ()) for node in scene.iterfind("{*}node"))
-        if total > 3 * MAX_TRIANGLES:
+        if total > MAX_TRIANGLES:
             raise LoweringError(
-                f"{label} places {total} corners, over the limit of {MAX_TRIANGLES} triangles; simplify it and "
-                "export again"
+                f"{label} places {total} triangles, over the limit of {MAX_TRIANGLES}; simplify it and export again"
             )
 
 
-def _corners(geometry: Element) -> int:
-    """How many corners a geometry's polygons have, from the lists themselves."""
-    total = 0
-    for polygons in geometry.iter(*(f"{{*}}{tag}" for tag in _POLYGONS)):
-        offsets = {element.get("offset") for element in polygons.iterfind("{*}input")}
-        total += sum(len((p.text or "").split()) for p in polygons.iter("{*}p")) // max(len(offsets), 1)
-    return total
+def _declared_triangles(geometry: Element) -> int:
+    """How many triangles a geometry's polygons make, from their lists of corners."""
+    return sum(_polygon_triangles(polygons) for polygons in geometry.iter(*(f"{{*}}{tag}" for tag in _POLYGONS)))
+
+
+def _polygon_triangles(polygons: Element) -> int:
+    offsets = [offset for element in polygons.iterfind("{*}input") for offset in _decimals(element.get("offset"))]
+    stride = max(offsets, default=0) + 1
+    corners = [len((p.text or "").split()) // stride for p in polygons.iter("{*}p")]
+    kind = local_name(polygons)
+    if kind == "triangles":
+        return sum(corners) // 3
+    if kind == "polylist":
+        sides = [word for counts in polygons.iterfind("{*}vcount") for word in _decimals(counts.text)]
+        return max(sum(max(count - 2, 0) for count in sides), sum(corners) - 2 * len(sides))
+    return sum(max(count - 2, 0) for count in corners)
+
+
+def _decimals(text: str | None) -> list[int]:
+    """The whole numbers in a text; what is none is pycollada's to refuse."""
+    return [int(word) for word in (text or "").split() if word.isdecimal() and len(word) < 10]
 
 
 def _strip(root: Element) -> None:
@@ -149,10 +169,24 @@ def _strip(root: Element) -> None:
 
 
 def _parts(document: collada.Collada):
-    """(geometry id, vertices, triangles) of each placed primitive, in the scene's frame."""
+    """(geometry id, vertices, triangles) of each placed geometry, in the scene's frame."""
     for geometry in document.scene.objects("geometry"):
+        vertices, faces, count = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
         for primitive in geometry.primitives():
             if hasattr(primitive, "triangleset"):
                 primitive = primitive.triangleset()
-            faces = np.asarray(primitive.vertex_index).reshape(-1, 3)
-            yield geometry.original.id, np.asarray(primitive.vertex, dtype=np.float64), faces
+            faces.append(np.asarray(primitive.vertex_index).reshape(-1, 3) + count)
+            vertices.append(np.asarray(primitive.vertex, dtype=np.float64))
+            count += len(vertices[-1])
+        yield geometry.original.id, np.concatenate(vertices), np.concatenate(faces)
+
+
+def _declared(root: Element, label: str) -> dict[str, int]:
+    """Triangles of each geometry, by its id. Two of one id would hide each other."""
+    declared: dict[str, int] = {}
+    for geometry in root.iter("{*}geometry"):
+        name = geometry.get("id") or ""
+        if name in declared:
+            raise LoweringError(f"{label} has two geometries {name!r}; give each an id of its own and export again")
+        declared[name] = _declared_triangles(geometry)
+    return declared

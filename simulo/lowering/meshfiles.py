@@ -148,6 +148,10 @@ def _read_msh(data: bytes, label: str) -> Triangles:
     return corners.reshape(-1, 3), rows.reshape(-1, 3)
 
 
+_SLIPS = (ValueError, OSError, LookupError, TypeError, AttributeError, NameError, OverflowError, EOFError)
+"""What trimesh's PLY reader raises on damaged files, as the fuzz run found them."""
+
+
 def _read_ply(data: bytes, label: str) -> Triangles:
     """Through trimesh, held to the counts in the head."""
     head = data[: data.find(b"end_header")]
@@ -163,7 +167,7 @@ def _read_ply(data: bytes, label: str) -> Triangles:
     _refuse_many(max(faces, vertices // 3), label)
     try:
         mesh = trimesh.load_mesh(io.BytesIO(data), file_type="ply", process=False)
-    except (ValueError, OSError, LookupError, TypeError, AttributeError, OverflowError) as error:
+    except _SLIPS as error:
         raise LoweringError(f"{label} cannot be read as PLY ({error}); it is damaged, export it again") from error
     if not isinstance(mesh, trimesh.Trimesh) or len(mesh.vertices) != vertices or len(mesh.faces) < faces:
         raise LoweringError(f"{label} does not hold the {faces} faces that its head declares; export it again")

@@ -88,7 +88,7 @@ def _root_body(model: mujoco.MjModel, root_link: str, path: Path) -> int:
     The second has a free joint, or stands at the world's origin: any other placement would be lost with the world.
     """
     body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, root_link)
-    if body < 0:
+    if body <= 0:  # no body's name, or MuJoCo's own for the world
         return 0
     alone = list(model.body_parentid[1:]).count(0) == 1 and model.body_geomnum[0] == 0
     free = model.body_jntnum[body] == 1 and model.jnt_type[model.body_jntadr[body]] == mujoco.mjtJoint.mjJNT_FREE

@@ -56,11 +56,11 @@ def refuse_hostile_mjcf(path: Path) -> None:
 
     What MuJoCo itself refuses in words passes here: its own compilation says so again.
     """
-    _look(path)
-    _try(path)
+    look_at(path)
+    try_compiling(path)
 
 
-def _look(path: Path) -> None:
+def look_at(path: Path) -> None:
     """Every XML file that the model pulls in, once through: sizes, counts and the files they name."""
     elements, seen = 0, set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path, ("mujoco",))]
@@ -143,7 +143,7 @@ def _reached(name: str, folder: str, path: Path, including: Path, label: str) ->
     return found
 
 
-def _try(path: Path) -> None:
+def try_compiling(path: Path) -> None:
     child = Path(__file__).with_name("mjcf_trial.py")
     command = [sys.executable, "-P", str(child), str(absolute(path)), str(TRIAL_SECONDS), str(TRIAL_BYTES)]
     limits = f"{TRIAL_SECONDS} s of processor time or {TRIAL_BYTES / 1e9:.1f} GB"
