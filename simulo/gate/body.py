@@ -26,11 +26,15 @@ _LEVER = 0.1  # m: a link that is turned shows itself in points this far from it
 
 
 class Body(Protocol):
-    """What the gate reads of a robot in `num_envs` environments. measured: whether joint positions are known."""
+    """What the gate reads of a robot in `num_envs` environments. measured: whether joint positions are known. floating:
+    whether its base moves by itself, so that nobody knows where a step will leave it."""
 
     num_envs: int
     device: torch.device
     measured: bool
+
+    @property
+    def floating(self) -> bool: ...
 
     @property
     def time(self) -> float:
@@ -85,6 +89,10 @@ class SimulatedBody:
         self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
         self._fingers: list[tuple[FingerLatch, int]] = []
         self._num_latches = 0
+
+    @property
+    def floating(self) -> bool:
+        return self.robot.description.floating_base
 
     @property
     def time(self) -> float:
@@ -173,7 +181,7 @@ class LoneBody:
     time = 0.0
 
     def __init__(self, description: RobotDescription, model: CollisionModel, device: torch.device) -> None:
-        self.device, self.measured = device, False
+        self.device, self.measured, self.floating = device, False, description.floating_base
         self._description, self._model = description, model
         self._base = torch.tensor([[0.0, 0, 0, 1, 0, 0, 0]], device=device)
         self._q = torch.as_tensor(np.array(description.rest_pose), dtype=torch.float32, device=device)[None]

@@ -232,7 +232,8 @@ class Session:
         asked = "all" if links is None else links
         if (kind, asked) not in self._told:
             codes = self.checker.parties.first_primitive
-            self._told[kind, asked] = Checked(kind, asked, *self.settings.margins, self.settings.motion_check, codes)
+            motion, floating = self.settings.motion_check, self.body.floating
+            self._told[kind, asked] = Checked(kind, asked, *self.settings.margins, motion, codes, floating)
         return self._told[kind, asked]
 
     def _reserve(self, q: Tensor | NDArray, start: Tensor | NDArray, envs: Tensor) -> Reserve:

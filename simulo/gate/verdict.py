@@ -25,7 +25,8 @@ class Checked:
     """What a verdict vouches for. world: "voxels", "primitives", "none" or "skipped". links: "all" or a hand.
 
     self_margin, world_margin [m]. motion: whether the way to each configuration was checked, straight in joint space.
-    robot_codes: party codes below it are links and payloads, which are held apart by the self margin.
+    robot_codes: party codes below it are links and payloads, which are held apart by the self margin. floating: the
+    base moves by itself, and was judged where it is measured.
     """
 
     world: str
@@ -34,6 +35,7 @@ class Checked:
     world_margin: float
     motion: bool
     robot_codes: int
+    floating: bool = False
 
     def margin(self, party: int) -> float:
         """The margin [m] that was kept to a party."""
@@ -192,6 +194,8 @@ class Verdict:
         """What CLEAR does not stand for."""
         driven = self.joints_by_effort(i)
         effort = f"; under effort, and judged where measured: {', '.join(driven)}" if driven else ""
+        if self.checked.floating:
+            effort += "; the base floats, and is judged where it is measured"
         if self.checked.motion:
             return effort
         unknown = "" if self.reserve.start_known else ", nor how the first one is reached"

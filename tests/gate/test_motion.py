@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -106,3 +108,11 @@ def test_rows_of_a_chunk_are_checked_from_one_to_the_next():
     verdict = gate.check(chunk[None])
     assert int(verdict.row[0]) == 1 and float(verdict.between[0]) > 0.0
     assert "% of the way to row 1" in verdict.describe(0)
+
+
+def test_a_base_that_floats_is_said_to_be_judged_where_it_is():
+    floating = replace(openarm(), floating_base=True)
+    assert "the base floats, and is judged where it is measured" in (
+        CollisionGate(floating, world="none", device="cpu").check(rest()).describe(0)
+    )
+    assert "floats" not in CollisionGate(openarm(), world="none", device="cpu").check(rest()).describe(0)
