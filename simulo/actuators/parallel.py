@@ -123,7 +123,8 @@ class ParallelGripperActuator(Gripper):
         """Where both sides of the hand press on the prop, from opposing directions; bool, shape (num_envs,).
 
         A side presses when the normal forces of its links on the prop sum to 0.1 N; the sides oppose when their mean
-        normals are more than 120 degrees apart.
+        normals are more than 120 degrees apart. It says how the hand presses now: a light pinch of a corner is held,
+        and may swing or slip out once it is lifted.
         """
         pressure, force = self.robot.contact_forces(prop.name)
         first, second = self._hand.sides
