@@ -35,11 +35,13 @@ _HOME = {
     "SurfaceGripperActuator": "simulo.actuators",
     "CollisionGate": "simulo.gate",
     "Verdict": "simulo.gate",
+    "grippers": "simulo",  # a module: simulo.grippers.preset(...)
 }
 
 __all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from simulo import grippers as grippers
     from simulo.actuators import GripperCommand as GripperCommand
     from simulo.actuators import GripperState as GripperState
     from simulo.actuators import ParallelGripperActuator as ParallelGripperActuator
@@ -86,7 +88,8 @@ _refuse_other_product()
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'simulo' has no attribute {name!r}; its public names are {sorted(_HOME)}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = _HOME[name]
+    value = import_module(f"simulo.{name}") if home == "simulo" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

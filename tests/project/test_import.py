@@ -37,6 +37,12 @@ def test_type_checkers_see_the_same_names_from_the_same_modules() -> None:
     assert seen == ast.literal_eval(table.value)
 
 
+def test_gripper_presets_need_no_import_of_their_own() -> None:
+    program = "import simulo; print(simulo.grippers.preset('openarm').robot)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "openarm\n"
+
+
 def test_unknown_name_lists_the_public_ones() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'LearningEnvironment'.*'LearningEnv'"):
         simulo.LearningEnvironment  # noqa: B018
