@@ -21,6 +21,15 @@ class MimicRelation:
     def __str__(self) -> str:
         return f"{self.multiplier} * {self.leader} + {self.offset}"
 
+    @staticmethod
+    def from_physx(joint: str, leader: str, gearing: float, offset: float, *, revolute: bool) -> MimicRelation:
+        """A PhysX mimic joint: joint + gearing * leader + offset = 0, its offset in degrees where the joint turns."""
+        return MimicRelation(joint, leader, -gearing, -(math.radians(offset) if revolute else offset))
+
+    def to_physx(self, *, revolute: bool) -> tuple[float, float]:
+        """(gearing, offset) of the PhysX mimic joint that holds this relation; offset in degrees where it turns."""
+        return -self.multiplier, -(math.degrees(self.offset) if revolute else self.offset)
+
 
 def flatten_mimics(
     relations: Iterable[MimicRelation], actuated: Collection[str], where: str

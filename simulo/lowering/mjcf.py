@@ -26,7 +26,7 @@ from simulo.errors import LoweringError
 from simulo.lowering import meshes
 from simulo.lowering.mjcf_check import refuse_bad_model
 from simulo.lowering.mjcf_guard import refuse_hostile_mjcf
-from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed
+from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed, warn_of_wide_links
 from simulo.mjspec import read_spec
 from simulo.pose import Pose
 
@@ -56,7 +56,7 @@ def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str]
     for body in range(root + 1, model.nbody):
         edge = _edge(model, body, names, path)
         (joints if isinstance(edge, ModelJoint) else attachments).append(edge)
-    return RobotModel(
+    robot_model = RobotModel(
         path=path,
         format="mjcf",
         links=tuple(names[root:]),
@@ -67,6 +67,8 @@ def read_mjcf(files: Path | ModelFiles, root_link: str, columns: Collection[str]
         linkage=_linkage(model),
         floating=root > 0 and bool(model.body_jntnum[root]),
     )
+    warn_of_wide_links(robot_model)
+    return robot_model
 
 
 def root_link_of(path: Path) -> str:

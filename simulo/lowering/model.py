@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from simulo.description.mimics import MimicRelation
 from simulo.description.schema import JointType
 from simulo.errors import LoweringError
+from simulo.lowering.meshes import SUSPICIOUS_SIZE
 from simulo.pose import Pose, Vector
 
 
@@ -76,6 +78,19 @@ class RobotModel:
                 return joint
         known = ", ".join(joint.name for joint in self.joints) or "none"
         raise LoweringError(f"{self.path} has no moving joint {name!r}; it has: {known}")
+
+
+def warn_of_wide_links(model: RobotModel) -> None:
+    """A link wider than SUSPICIOUS_SIZE is more likely in millimetres; for one mesh `load_mesh` has said so already."""
+    for link, shapes in model.shapes.items():
+        meshes = [shape.mesh for shape in shapes if len(shape.mesh.vertices)]
+        said = any(shape.cad and np.ptp(shape.mesh.bounds, axis=0).max() > SUSPICIOUS_SIZE for shape in shapes)
+        if said or not meshes:
+            continue
+        bounds = np.array([mesh.bounds for mesh in meshes])
+        width = float((bounds[:, 1].max(axis=0) - bounds[:, 0].min(axis=0)).max())
+        if width > SUSPICIOUS_SIZE:
+            warnings.warn(f"{model.path}: link {link!r} is {width:.3g} m wide; are its units right?", stacklevel=2)
 
 
 def link_mesh(shapes: tuple[Shape, ...]) -> trimesh.Trimesh:

@@ -26,7 +26,7 @@ from simulo.lowering.limits import (
     MAX_MULTIPLIER,
     MAX_SHAPES,
 )
-from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed
+from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed, warn_of_wide_links
 from simulo.lowering.resources import named_file
 from simulo.lowering.xml import Element, local_name, numbers, only, read_xml
 from simulo.pose import Pose, Vector
@@ -70,7 +70,7 @@ def read_urdf(path: Path, package_roots: Sequence[Path] = ()) -> RobotModel:
         for element in elements
         if element.get("type") == "fixed"
     ]
-    return RobotModel(
+    model = RobotModel(
         path=path,
         format="urdf",
         links=ordered,
@@ -79,6 +79,8 @@ def read_urdf(path: Path, package_roots: Sequence[Path] = ()) -> RobotModel:
         mimics=mimics,
         shapes=_shapes(links, path, package_roots),
     )
+    warn_of_wide_links(model)
+    return model
 
 
 def _name(element: Element, kind: str, path: Path) -> str:
