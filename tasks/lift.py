@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 import simulo
+from simulo.controllers.differential_ik import Residual
 from simulo.description import RobotDescription, load_description, reference_fk
 from simulo.evaluation.scripted import ArmPath, TakesDeclarations
 from simulo.gate import Region
@@ -81,9 +82,8 @@ class LiftTask(simulo.Task):
 
     def build(self, scene: simulo.Scene) -> None:
         description = load_description(self.preset.robot)
-        posture = dict(zip(arm_joints(description, self.preset), self.station.posture, strict=True)) | dict(
-            self.station.parked
-        )
+        posture = dict(zip(arm_joints(description, self.preset), self.station.posture, strict=True))
+        posture |= self.station.parked
         self.robot = simulo.Robot(description, initial_joint_positions=posture)
         scene.add(self.robot, at="/World/Robot")
         (x, y), top = self.station.middle, self.station.table_top
@@ -117,7 +117,7 @@ class LiftTask(simulo.Task):
         ready[self.robot.find_joints(self.preset.joint)] = self.preset.open_width
         return ready
 
-    def _move(self, goals: Tensor):
+    def _move(self, goals: Tensor) -> Residual:
         """goals, shape (num_envs, 4): position of the grasp point and yaw of the closing direction."""
         half = 0.5 * (goals[:, 3] - self.closing.yaw)
         down = torch.stack([torch.zeros_like(half), half.cos(), half.sin(), torch.zeros_like(half)], dim=1)
@@ -150,18 +150,22 @@ class LiftTask(simulo.Task):
         self.held_for = torch.where(up & self.gripper.held(self.cube), self.held_for + self.env.dt, 0.0)
 
     def _tell_gate(self, commands: Tensor) -> None:
-        """Say when the fingers are about to touch the cube, and when the hand holds it."""
+        """Say when the fingers are about to touch the cube or to leave it, and when the hand holds it."""
         gate = self.env.gate
         if not isinstance(gate, TakesDeclarations):
             return
-        hand, pose = self.preset.hand, self.cube.state.pose
-        for env in ((commands > 0.3) & (self.gripper.state == simulo.GripperState.OPEN)).nonzero().flatten().tolist():
+        hand, pose, state = self.preset.hand, self.cube.state.pose, self.gripper.state
+        taken = (state == simulo.GripperState.CLOSED) & self.gripper.held(self.cube) & ~self.told_held
+        closes = (commands > 0.3) & (state == simulo.GripperState.OPEN)
+        leaves = (commands < -0.3) & self.told_held
+        for env in (closes | leaves).nonzero().flatten().tolist():
             gate.declare_grasp(hand, pose[env], (CUBE,) * 3, GRASP_DURATION, object=self.cube, env_ids=[env])
-        taken = (self.gripper.state == simulo.GripperState.CLOSED) & self.gripper.held(self.cube) & ~self.told_held
         for env in taken.nonzero().flatten().tolist():
             in_hand = _pose(self.robot.state.link_poses[env, self.hand_link]).inverse() @ _pose(pose[env])
             gate.attach(hand, self.cube.shape, in_hand, support=self._table(), env_ids=[env], object=self.cube)
-        self.told_held |= taken
+        if leaves.any():
+            gate.detach(hand, env_ids=leaves.nonzero().flatten())
+        self.told_held = (self.told_held | taken) & ~leaves
 
     def _table(self) -> Region:
         (x, y), top = self.station.middle, self.station.table_top

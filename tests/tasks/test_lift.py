@@ -61,6 +61,26 @@ def test_fingers_that_close_on_what_was_not_declared_are_stopped(gripper):
     assert "Cube" in named
 
 
+def test_a_cube_that_is_let_go_is_an_obstacle_again_and_may_be_taken_again():
+    task = module.LiftTask("franka_hand")
+    needs_model(task.preset.robot)
+    env = simulo.LearningEnv(task, gate=simulo.CollisionGate(task.preset.robot, "terminate", world="primitives"))
+    env.reset(seed=0)
+    policy = task.scripted_policy()
+    actions = policy(env)
+    while policy.phase[0] < policy.LIFT:
+        env.step(actions)
+        actions = policy(env)
+    for command, closed in ((-1.0, False), (1.0, True)):  # on the table: open around the cube, then close again
+        actions[:, -1] = command
+        for _ in range(60):
+            *_, info = env.step(actions)
+            assert info["stop"] == {}
+        assert task.gripper.held(task.cube).tolist() == [closed]
+        assert task.told_held.tolist() == [closed]
+    env.close()
+
+
 def test_a_gripper_that_no_station_has_is_refused_by_name():
     with pytest.raises(ValueError, match=r"'robotiq_2f85_urdf' is on no arm that has a station here; openarm"):
         module.LiftTask("robotiq_2f85_urdf")
