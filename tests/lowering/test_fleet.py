@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from simulo.description import RobotDescription, list_robots, load_description, reference_fk
-from simulo.description.load import load_robot_file
+from simulo.description.load import geometry_path, load_robot_file
 from simulo.evaluation.configuration import check_configuration, configuration
-from simulo.lowering import link_meshes
+from simulo.lowering import link_meshes, lower_robot
 from tests.lowering.vendor import mujoco_link_poses, pinocchio_link_poses, posed, vendor_model
 
 # openarm and the drawn gantry have tests of their own.
@@ -178,3 +178,9 @@ def test_the_so100_touches_itself_where_all_its_joints_are_at_zero() -> None:
 
     assert gap(0.0) == 0.0
     assert gap(0.05) > 0.004
+
+
+@pytest.mark.parametrize("name", ["robotiq_2f85", "robotiq_2f85_urdf"])
+def test_what_is_committed_is_what_the_lowering_gives(name: str) -> None:
+    """Byte for byte, from the package that robot.yaml pins. `simulo lower NAME --check` asks it of any robot."""
+    assert geometry_path(name).read_text() == lower_robot(name).text
