@@ -199,6 +199,15 @@ def ball_motion(levers: Levers, way: Way, m: wp.int32, link: wp.int32, ball: wp.
 
 
 @wp.func
+def ball_total(levers: Levers, link: wp.int32, ball: wp.float32) -> wp.float32:
+    """The sum of such a ball's levers."""
+    out = wp.float32(0.0)
+    for c in range(levers.origin.shape[1]):
+        out += levers.origin[link, c] + ball * levers.ball[link, c]
+    return out
+
+
+@wp.func
 def ball_motion_to(
     levers: Levers, way: Way, m: wp.int32, link: wp.int32, ball: wp.float32, body: wp.int32
 ) -> wp.float32:

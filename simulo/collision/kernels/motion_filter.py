@@ -16,6 +16,7 @@ from simulo.collision.kernels.motion import (
     Way,
     Ways,
     ball_motion,
+    ball_total,
     held_ball,
     new_tally,
     pair_on_way,
@@ -106,20 +107,25 @@ def way_kernel(
 
 @wp.kernel(enable_backward=False)
 def held_way_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Query, way: Way):
-    """One thread per configuration: bound the motion of what the hands hold, and list it."""
+    """One thread per configuration: bound the motion of what the hands hold, and list it. A long payload has longer
+    levers than any body, and float32 middles are off by more at its end."""
     m = first + wp.tid()
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
     env = query.env[m // query.rows[0]]
     first_slot = levers.num_pairs + scene.bodies.body.shape[0]
     num = way.num[m, 0]
+    longest = wp.float32(levers.total)
     for s in range(scene.payloads.slot_gripper.shape[0]):
         if scene.payloads.shape[env, s] >= 0:
-            moved = ball_motion(levers, way, m, scene.payloads.link[env, s], held_ball(scene, env, s))
-            way.moved[m, first_slot + s] = moved
+            link = scene.payloads.link[env, s]
+            ball = held_ball(scene, env, s)
+            way.moved[m, first_slot + s] = ball_motion(levers, way, m, link, ball)
+            longest = wp.max(longest, 2.0 * ball_total(levers, link, ball))
             way.left[m, num] = first_slot + s
             num += 1
     way.num[m, 0] = num
+    way.rounding[m] = way.rounding[m] * (longest / levers.total)
 
 
 @wp.kernel(enable_backward=False)
