@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from simulo.cli.output import err, out, progress
+from simulo.cli.fitting import show_auto, show_rules
+from simulo.cli.output import JsonFile, err, out, progress
 
 
 def lower(
@@ -28,9 +29,23 @@ def lower(
         Path | None, typer.Option("--srdf", metavar="FILE", help="Exempt the pairs that this SRDF disables.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing: compare with what is committed.")] = False,
+    rule: Annotated[
+        Literal["A", "M", "B", "M1"] | None,
+        typer.Option(help="Write nothing: show the primitives that could stand for each link, and the four rules."),
+    ] = None,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Choose the pieces of a lowered robot by the false stops its meshes show.")
+    ] = False,
+    poses: Annotated[int, typer.Option(min=1, help="Poses that --auto judges by.")] = 1000,
+    json: JsonFile = None,
 ) -> None:
     """Make a robot's collision.json from its model file. With --check, exit code 1 when it is not what is committed."""
+    if rule is not None:
+        show_rules(robot, rule, json)
+        return
     slabs, pieces = _counts(tight_link, "--tight-link"), _counts(decompose, "--decompose")
+    if auto:
+        pieces = show_auto(robot, poses, json) | pieces
     code = lower_command(robot, slabs, out_dir, check, pieces, srdf)
     if code:
         raise typer.Exit(code)

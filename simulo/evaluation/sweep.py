@@ -97,7 +97,7 @@ def sweep(
     while counts.poses < poses:
         started = time.perf_counter()
         done = counts.poses
-        q = _uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
+        q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
         refused = ~_verdicts(checker, q)
         tripped = _tripped_pairs(checker, q, refused)
         judge.count(q, refused, tripped, counts, lambda row, done=done: progress(robot, done + row, poses))
@@ -107,6 +107,26 @@ def sweep(
         if state is not None:
             write_json(state, {**identity, "counts": vars(counts)})
     return Sweep(counts, _figures(description, model, counts, seed, truth))
+
+
+def measured(
+    description: RobotDescription,
+    poses: int,
+    seed: int = SEED,
+    progress: Progress = lambda label, done, total: None,
+) -> Counts:
+    """Counts against mesh truth of a description that need not be on disk, as `sweep` makes them."""
+    model = build_model(description)
+    judge, checker = MeshJudge(description, model), CollisionChecker(model, min(BLOCK, poses))
+    counts, stream, name = Counts(), np.random.default_rng(seed), description.name
+    while counts.poses < poses:
+        done = counts.poses
+        q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
+        refused = ~_verdicts(checker, q)
+        tripped = _tripped_pairs(checker, q, refused)
+        judge.count(q, refused, tripped, counts, lambda row, done=done: progress(name, done + row, poses))
+        counts.poses += len(q)
+    return counts
 
 
 def _figures(
@@ -133,7 +153,7 @@ def _figures(
     }
 
 
-def _uniform(description: RobotDescription, unit: NDArray[np.float64]) -> NDArray[np.float32]:
+def uniform(description: RobotDescription, unit: NDArray[np.float64]) -> NDArray[np.float32]:
     """In-limit configurations from numbers in [0, 1), shape (K, dof); joints without limits over one turn."""
     lower = np.array(
         [max(joint.lower, -math.pi) if math.isinf(joint.lower) else joint.lower for joint in description.joints]
