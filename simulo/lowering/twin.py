@@ -38,7 +38,7 @@ def fold_twin(
     offsets = _offsets(model, twin, pairs)
     shapes = dict(model.shapes)
     for link, name in pairs.items():
-        cad = tuple(shape for shape in twin.shapes.get(name, ()) if shape.cad)
+        cad = _cad(twin, name)
         if offsets[link] <= MAX_OFFSET and cad:
             shapes[link] = (*shapes.get(link, ()), *(replace(shape, label=f"twin's {shape.label}") for shape in cad))
     return replace(model, shapes=shapes), offsets
@@ -54,9 +54,13 @@ def _pairs(model: RobotModel, twin: RobotModel, names: Mapping[str, str], where:
     return {link: names.get(link, link) for link in model.links if names.get(link, link) in twin.links}
 
 
+def _cad(twin: RobotModel, link: str) -> tuple[Shape, ...]:
+    return tuple(shape for shape in twin.shapes.get(link, ()) if shape.cad)
+
+
 def _offsets(model: RobotModel, twin: RobotModel, pairs: Mapping[str, str]) -> dict[str, float]:
     base = next(iter(pairs))
-    clouds = {link: _cloud(model.shapes.get(link, ()), twin.shapes.get(name, ())) for link, name in pairs.items()}
+    clouds = {link: _cloud(model.shapes.get(link, ()), _cad(twin, name)) for link, name in pairs.items()}
     offsets = dict.fromkeys(pairs, 0.0)
     for values, twin_values in _configurations(model, twin, pairs):
         ours, theirs = model_poses(model, values), model_poses(twin, twin_values)
@@ -90,5 +94,9 @@ def _configurations(model: RobotModel, twin: RobotModel, pairs: Mapping[str, str
             upper = max(lower, min(ours.upper, other.upper, np.pi))
             value = float(draws.uniform(lower, upper)) if index else float(np.clip(0.0, lower, upper))
             values[ours.name] = value
-            twin_values[other.name] = value
+            follows = twin.mimics.get(other.name)  # the twin may lead the other finger
+            if follows is None:
+                twin_values[other.name] = value
+            else:
+                twin_values[follows.leader] = (value - follows.offset) / follows.multiplier
         yield values, twin_values
