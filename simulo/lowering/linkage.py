@@ -93,7 +93,8 @@ def _worst_stray(
     actuator = _actuator_of(engine, gripper.joint)
     column = description.joint_names.index(gripper.joint)
     worst = (0.0, "", 0.0)
-    for control in np.linspace(*engine.actuator_ctrlrange[actuator], STOPS):
+    low, high = engine.actuator_ctrlrange[actuator]
+    for control in np.linspace(low, high, STOPS):
         data.ctrl[actuator] = control
         mujoco.mj_step(engine, data, round(SETTLING / engine.opt.timestep))
         q = np.zeros(len(description.joints))

@@ -34,12 +34,10 @@ def swept_piece(gripper: Gripper, description: RobotDescription, meshes: Mapping
         _curvature(leader, _chain(link, leader, edges), float(np.linalg.norm(meshes[link].vertices, axis=1).max()))
         for link in fingers
     )
-    for samples in SAMPLES:
-        step = (leader.upper - leader.lower) / (samples - 1)
-        growth = step**2 / 8.0 * bound
-        if growth <= MAX_STAND_OUT:
-            break
-    else:
+    stand_outs = {count: ((leader.upper - leader.lower) / (count - 1)) ** 2 / 8.0 * bound for count in SAMPLES}
+    samples = next((count for count, stand_out in stand_outs.items() if stand_out <= MAX_STAND_OUT), SAMPLES[-1])
+    growth = stand_outs[samples]
+    if growth > MAX_STAND_OUT:
         raise LoweringError(
             f"gripper {gripper.name!r}: its fingers may stand {growth * 1e3:.2f} mm out of {samples} samples' hull; "
             "the swept model allows 1 mm"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from simulo.description import RobotDescription, load_description, reference_fk
 from simulo.description.files import parse_collision_file
@@ -82,3 +83,17 @@ def test_links_pinned_together_are_in_the_loop(hand: RobotDescription) -> None:
     joints = ("driver", "coupler", "spring_link", "follower")
     assert model.linkage == {f"{side}_{joint}_joint" for side in ("left", "right") for joint in joints}
     assert set(model.mimics) == {"left_driver_joint"}  # the file couples the drivers alone
+
+
+def test_the_swept_hull_holds_every_finger_at_any_opening(hand: RobotDescription) -> None:
+    """Chains of followers in the leader's frame at 150 openings, most of them between the samples it was made from."""
+    meshes = link_meshes(hand)
+    planes = ConvexHull(hand.swept["hand"].hull.vertices).equations
+    (gripper,) = hand.grippers
+    poses = reference_fk(hand, np.linspace(0.0, 0.8, 150)[:, None])
+    for link in gripper.grasp_contact_links:
+        corners = np.asarray(meshes[link].vertices)
+        corners = corners[ConvexHull(corners).vertices]
+        relative = np.linalg.inv(poses["right_driver"]) @ poses[link]
+        points = (np.einsum("sij,vj->svi", relative[:, :3, :3], corners) + relative[:, None, :3, 3]).reshape(-1, 3)
+        assert (points @ planes[:, :3].T + planes[:, 3]).max() < 1e-9, link
