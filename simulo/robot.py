@@ -41,12 +41,13 @@ class RobotState:
 
 
 class Robot:
-    """A robot of the registry (or of a description's path), with a fixed base.
+    """A robot of the registry (or of a description's path), its base fixed, or floating where its model's is.
 
     asset: a name of `simulo.list_robots()`, a folder with robot.yaml, or a loaded description. initial_pose: of the
     base in the environment's frame. initial_joint_positions: joint name to [rad or m]; joints left out start in the
     description's rest pose.
-    gravity_compensation: the controller cancels the robot's own weight, as real ones do. refuses_bad_commands: False,
+    gravity_compensation: the controller cancels the robot's own weight, as real ones do; nothing bears that of a
+    floating base. refuses_bad_commands: False,
     set by an environment that does not validate actions, has actuators turn a command that is not finite into targets
     that are not, for a gate to stop that environment alone.
     """
