@@ -86,7 +86,7 @@ def draft_robot(model: RobotModel, source: str, srdf: Srdf | None = None, srdf_n
     columns = [joint for joint in model.joints if joint.name not in model.mimics]
     gripping = {hand.joint for hand in hands}
     roles = {joint.name: _role(joint.name, joint.child, gripping) for joint in columns}
-    doubts += _undriven(model)
+    doubts += _looped(model)
     rest, rest_guess = _rest_pose(model, srdf)
     guesses = [
         *(f"role of {name}: {role}" for name, role in roles.items() if role != "arm"),
@@ -126,13 +126,12 @@ def _role(joint: str, link: str, gripping: Iterable[str]) -> str:
     return "base" if _BASE_WORDS.search(joint) or _BASE_WORDS.search(link) else "arm"
 
 
-def _undriven(model: RobotModel) -> list[str]:
-    """An MJCF file says which joints are driven; another that moves by itself is no command column."""
-    driven = any(joint.actuated for joint in model.joints)
+def _looped(model: RobotModel) -> list[str]:
+    """In a loop that a connection closes, one joint leads, and which one no file says in so many words."""
     return [
-        f"{joint.name} closes a loop and nothing drives it: move it to mimic_joints or held_joints"
+        f"{joint.name} is in a closed loop: unless it leads, move it to mimic_joints or held_joints"
         for joint in model.joints
-        if model.format == "mjcf" and driven and joint.name in model.linkage and not joint.actuated
+        if joint.name in model.linkage and joint.name not in model.mimics and not joint.actuated
     ]
 
 

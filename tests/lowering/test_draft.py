@@ -153,6 +153,21 @@ def test_what_is_no_hand_is_not_made_one(tmp_path: Path, parts: list[str], hands
         assert any(doubt in sentence for sentence in draft.guesses), draft.guesses
 
 
+def test_joints_of_a_closed_loop_are_pointed_out(tmp_path: Path) -> None:
+    """Two bars pinned together at their ends: only the driven one can be a command column."""
+    bar = "<body name='{0}' pos='{1}'><joint name='j{0}' range='-1 1'/><geom size='.01'/></body>"
+    bars = bar.format("a", "0 0 0") + bar.format("b", ".1 0 0")
+    (tmp_path / "r.xml").write_text(
+        f"<mujoco><worldbody><body name='p'><geom size='.1'/>{bars}</body>"
+        "</worldbody><equality><connect body1='a' body2='b' anchor='0 .1 0'/></equality>"
+        "<actuator><position joint='ja'/></actuator></mujoco>"
+    )
+    _, guesses = draft_folder(tmp_path / "r.xml")
+    assert [sentence for sentence in guesses if "closed loop" in sentence] == [
+        "jb is in a closed loop: unless it leads, move it to mimic_joints or held_joints"
+    ]
+
+
 def test_odd_names_survive_yaml(tmp_path: Path) -> None:
     path = tmp_path / "r.urdf"
     names = ["yes", "1e3", "a: b", "- c", 'say "x"', "#d", "é", "null"]
