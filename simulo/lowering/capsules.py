@@ -97,7 +97,7 @@ def _frame(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     """A rotation whose z is the axis, shape (3, 3)."""
     x = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
+    return np.column_stack([x, np.cross(axis, x), axis]).astype(np.float64)
 
 
 def _tilted(frame: NDArray[np.float64], tilt: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,4 +106,4 @@ def _tilted(frame: NDArray[np.float64], tilt: NDArray[np.float64]) -> NDArray[np
     z = axis / np.linalg.norm(axis)
     x = frame[:, 0] - (frame[:, 0] @ z) * z
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
+    return np.column_stack([x, np.cross(z, x), z]).astype(np.float64)

@@ -58,10 +58,14 @@ def candidates(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> tuple
     """The four candidates of a link's mesh (vertices (V, 3) [m], faces (T, 3)), the cheapest to check first."""
     hull = ConvexHull(vertices)
     whole = fit_capsule(vertices)
-    covers: list[tuple[Kind, tuple[Solid, ...]]] = [("capsule", (_capsule(whole, vertices),))]
-    covers += [("chain of 2", _chain(Surface(vertices, faces), whole, 2))]
-    covers += [("chain of 3", _chain(Surface(vertices, faces), whole, 3)), ("box", (_box(hull),))]
-    return tuple(_measured(kind, solids, hull) for kind, solids in covers)
+    surface = Surface(vertices, faces)
+    covers: dict[Kind, tuple[Solid, ...]] = {
+        "capsule": (_capsule(whole, vertices),),
+        "chain of 2": _chain(surface, whole, 2),
+        "chain of 3": _chain(surface, whole, 3),
+        "box": (_box(hull),),
+    }
+    return tuple(_measured(kind, solids, hull) for kind, solids in covers.items())
 
 
 def choose(found: tuple[Candidate, ...], rule: Rule = "M") -> Candidate:
