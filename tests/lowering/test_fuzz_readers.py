@@ -26,8 +26,8 @@ def fuzzer() -> ModuleType:
 def test_no_damaged_file_crashes_hangs_or_loses_a_shape(fuzzer: ModuleType) -> None:
     report = fuzzer.fuzz(18.0, seed=2_000_000)
     assert report["findings"] == []
-    outcomes = report["outcomes"]
-    assert outcomes["r.urdf read"] > 0 and outcomes["r.urdf refused"] > 0
+    ways = [outcome.split()[1] for outcome in report["outcomes"]]
+    assert "read" in ways and "refused" in ways and report["cases"] > 10
 
 
 def test_a_lost_shape_a_lost_triangle_and_a_crash_are_seen(
