@@ -137,9 +137,10 @@ class Launches:
         """The stages that look at the way between rows, where the rows themselves are clear."""
         middle, poses = motion.middle(self._query_buffers), motion.poses(self.poses)
         levers, way, ways, query = motion.levers, motion.way, motion.ways, self._query
+        spheres = self._query_buffers.as_spheres()
         asked = (levers, query, middle, poses, way, expected, self._verdicts, ways)
         self.stages |= {
-            "way": Stage(way_kernel, (self._tree, scene.bodies, scene.pairs, *asked)),
+            "way": Stage(way_kernel, (self._tree, scene.bodies, scene.pairs, spheres, *asked)),
             "held way": Stage(held_way_kernel, (scene, levers, query, way)),
             "pair filter": Stage(pair_filter_kernel, (scene, levers, query, poses, way)),
             "world filter": Stage(world_filter_kernel, (scene, levers, query, poses, way)),

@@ -7,6 +7,7 @@ list that `way_kernel` makes of all that is asked; what they do not get to see i
 
 import warp as wp
 
+from simulo.collision.kernels.bits import lanes_within, lowest_bit
 from simulo.collision.kernels.bodies import part_of
 from simulo.collision.kernels.convex import SLACK
 from simulo.collision.kernels.fk import pose_hulls, pose_links
@@ -26,8 +27,9 @@ from simulo.collision.kernels.motion import (
     within_ranges,
     world_on_way,
 )
+from simulo.collision.kernels.self_check import UNLIMITED, centre_of
 from simulo.collision.kernels.surroundings import body_frame
-from simulo.collision.kernels.types import Bodies, Pairs, Poses, Query, Tree
+from simulo.collision.kernels.types import Bodies, Pairs, Poses, Query, Spheres, Tree
 from simulo.collision.kernels.verdict import CLEAR, NON_FINITE, NOT_EVALUATED, Verdicts
 
 
@@ -37,6 +39,7 @@ def way_kernel(
     tree: Tree,
     bodies: Bodies,
     pairs: Pairs,
+    spheres: Spheres,
     levers: Levers,
     query: Query,
     middle: Query,
@@ -69,32 +72,43 @@ def way_kernel(
     pose_links(tree, middle, m, env, active, query.q.shape[1], poses)
     pose_hulls(bodies, m, active, poses)
     moved = way.moved[m]
+    largest = wp.float32(0.0)
     for b in range(bodies.body.shape[0]):
+        bound = wp.float32(0.0)
         if (bodies.gate[b] & ~active) == 0:
-            moved[levers.num_pairs + b] = row_motion(levers, way, m, levers.num_pairs + b)
-        else:
-            moved[levers.num_pairs + b] = 0.0
+            bound = row_motion(levers, way, m, levers.num_pairs + b)
+        moved[levers.num_pairs + b] = bound
+        largest = wp.max(largest, bound)
     hulls = poses.hull_position[m]
+    centre = poses.centre[m]
+    lanes = poses.lanes[m]
     left = way.left[m]
     margin = query.margins[env, 0] + rounding
     inside = within_ranges(levers, query, way, m, env)
     num = wp.int32(0)
     seen = wp.int32(0)
-    for i in range(query.num_asked[0]):
-        p = query.pairs[i]
-        pair = pairs.pair[p]
-        if (pair[2] & ~active) == 0:
-            seen += 1
-            if inside and levers.always[p] > margin:
-                continue
-            gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - margin
-            bound = moved[levers.num_pairs + pair[0]] + moved[levers.num_pairs + pair[1]]
-            if not gap > 0.5 * bound:
-                bound = row_motion(levers, way, m, p)
-                if not gap > 0.5 * bound:
-                    moved[p] = bound
-                    left[num] = p
-                    num += 1
+    # Half of what two bodies move is no more than what one of them does: spheres further apart are clear all along.
+    above = wp.min(margin + largest + SLACK, UNLIMITED)
+    for r in range(wp.where(active == 0, spheres.num[1], spheres.num[0])):
+        row = spheres.row[r]
+        if (row[2] & ~active) == 0:
+            seen += row[3]
+            block = row[1]
+            bits = lanes_within(
+                lanes[0, block], lanes[1, block], lanes[2, block], centre_of(centre, row[0]), spheres.reach[r], above
+            )
+            while bits != wp.uint32(0):
+                p = spheres.pair[r, lowest_bit(bits)]
+                bits = bits & (bits - wp.uint32(1))
+                if p >= 0 and not (inside and levers.always[p] > margin):
+                    pair = pairs.pair[p]
+                    gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - margin
+                    if not gap > 0.5 * (moved[levers.num_pairs + pair[0]] + moved[levers.num_pairs + pair[1]]):
+                        bound = row_motion(levers, way, m, p)
+                        if not gap > 0.5 * bound:
+                            moved[p] = bound
+                            left[num] = p
+                            num += 1
     if seen != expected_pairs[active]:
         return
     for i in range(query.num_asked[1]):
