@@ -188,3 +188,16 @@ def test_a_healthy_file_of_every_kind_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "g.dae").write_text(dae(unit="0.01"))
     vertices, faces = read_mesh_file(tmp_path / "g.dae", "link 'arm'")
     assert vertices.max() == pytest.approx(0.01) and len(faces) == 4
+
+
+def test_obj_indices_count_from_either_end_and_faces_have_any_number_of_corners(tmp_path: Path) -> None:
+    """A cube of quads written face by face, each counting back to its own four corners, over two lines."""
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    lines = []
+    for quad in quads:
+        lines += [f"v {x} {y} {z}" for x, y, z in corners[list(quad)]] + ["f -4//1 -3/2 -2/1/1 \\", "-1  # the last"]
+    (tmp_path / "m.obj").write_text("mtllib none.mtl\n" + "\r\n".join(lines))
+    vertices, faces = read_mesh_file(tmp_path / "m.obj", "link 'arm'")
+    mesh = trimesh.Trimesh(vertices, faces)
+    assert len(faces) == 12 and mesh.is_watertight and mesh.volume == pytest.approx(1.0)
