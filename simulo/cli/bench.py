@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,24 +41,36 @@ def gate(
     horizon: Annotated[int, typer.Option(min=1, help="Rows of an action chunk.")] = 1,
     device: Device = "cpu",
     steps: Annotated[int, typer.Option(min=1, help="Policy steps that are timed.")] = 400,
+    plot: Annotated[Path | None, typer.Option(help="Picture of cost against batch size.")] = None,
     json: JsonFile = None,
 ) -> None:
     """What the gate costs: its share of a policy step without perception, per stage, beside other checkers."""
     from simulo.evaluation.gate_speed import bench_gate
+    from simulo.evaluation.kernel_speed import plot_batches
 
     quiet_warp()
     with progress() as report:
-        figures = bench_gate(robot, envs, horizon, device, steps, report)
+        figures = bench_gate(robot, envs, horizon, device, steps, report=report)
     title = f"{robot}, {envs} environments, horizon {horizon}, {figures['device']}"
     table = Table("stage", "p50 (us)", "p95 (us)", title=f"{title}: microseconds per configuration")
     for stage, row in figures["stages"].items():
         table.add_row(stage, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")))
-    for peer, row in figures["peers"].items():
-        times = (figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95"))
-        table.add_row(f"{peer} {row['version']} (fk + self)", *times)
-    out.print(table)
+    if figures["stages"]:
+        out.print(table)
+    kernel = Table("fk + self, one core", "p50 (us)", "p95 (us)", "ratio", title=f"{robot}, {figures['pairs']} pairs")
+    spread = [(f"batch {row['batch']}", row, "") for row in figures["batches"]]
+    spread.append(("least distance of all pairs", figures["distances"], ""))
+    spread += [(f"{n} ({p['version']})", p, figure(figures["ratio"][n])) for n, p in figures["peers"].items()]
+    for name, row, ratio in spread:
+        kernel.add_row(name, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")), ratio)
+    out.print(kernel)
+    if plot is not None:
+        plot_batches(figures, plot)
+    write_figures(figures, json)
+    if figures["share_of_step"] is None:
+        out.print(f"there is no task to measure {robot}'s share of a policy step on", highlight=False)
+        return
     gate_us, physics_us = figures["gate_us"]["p50"], figures["physics_us"]["p50"]
     share = f"the gate takes {figure(100 * figures['share_of_step'])} % of physics"
     medians = f"{figure(gate_us, 0)} us in a policy step, physics {figure(physics_us, 0)} us (medians)"
     out.print(f"{share}: {medians}", highlight=False, soft_wrap=True)
-    write_figures(figures, json)

@@ -322,6 +322,10 @@ class CollisionChecker:
         inputs of the last check, rows and all."""
         return self._launches.recorded_stages()
 
+    def self_check(self) -> Callable[[], None]:
+        """Kinematics and the self check of the last check's inputs on one thread, recorded: to time it."""
+        return self._launches.recorded_self_check()
+
     # How a call reaches the kernels.
 
     def _run(

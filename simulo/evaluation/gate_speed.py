@@ -7,7 +7,7 @@ each has work. Times are wall clock on this machine: compare the ratios of one r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid
+from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_model
+from simulo.description import load_description
 from simulo.env import LearningEnv
-from simulo.errors import SimuloError
-from simulo.evaluation.peers import measure_peers
+from simulo.evaluation.kernel_speed import BATCHES, bench_kernel
 from simulo.evaluation.task_file import load_task_class
 from simulo.gate import CollisionGate
 from simulo.perception import DeploySimPerception, GridSpec
@@ -27,6 +27,7 @@ from simulo.props import Box
 
 TASKS = {"openarm": "tasks/pick_place.py"}
 """The task whose motion a robot is measured on."""
+NO_TASK: dict[str, Any] = {"share_of_step": None, "gate_us": None, "physics_us": None, "stages": {}}
 
 WARM_UP = 20
 HELD = Box((0.03, 0.03, 0.10))
@@ -66,16 +67,23 @@ def bench_gate(
     horizon: int = 1,
     device: str = "cpu",
     steps: int = 200,
+    batches: Sequence[int] = BATCHES,
     report: Report = lambda label, done, total: None,
 ) -> dict[str, Any]:
-    """The JSON of `simulo bench gate`. Raises SimuloError for a robot without a task to be measured on.
+    """The JSON of `simulo bench gate`. Raises SimuloError for a robot that there is not.
 
-    `share_of_step` is the gate's median time over the median time of physics in the same policy steps. `total` is a
-    whole check, Python included; the stages are their kernels alone. `ratio` is a peer's median over ours for the
-    same question: kinematics and self-collision of one configuration.
+    `share_of_step` is the gate's median time over the median time of physics in the same policy steps, and null, with
+    no stages, for a robot that there is no task for. `total` is a whole check, Python included; the stages are their
+    kernels alone. What `batches`, `peers` and `ratio` are, `kernel_speed.bench_kernel` says: they are for one core.
     """
-    if robot not in TASKS:
-        raise SimuloError(f"no task to measure robot {robot!r} on; there are tasks for: {', '.join(TASKS)}")
+    description = load_description(robot)
+    on_task = _on_task(robot, envs, horizon, device, steps, report) if robot in TASKS else NO_TASK
+    kernel = bench_kernel(description, build_model(description), batches, report)
+    return {"robot": robot, "envs": envs, "horizon": horizon, "device": device, **on_task, **kernel}
+
+
+def _on_task(robot: str, envs: int, horizon: int, device: str, steps: int, report: Report) -> dict[str, Any]:
+    """The share of a policy step, and the stages, on a task as it runs."""
     gate = CollisionGate(robot, on_stop="report", horizon=horizon, device=device)
     task = load_task_class(TASKS[robot])()
     env = LearningEnv(task, num_envs=envs, gate=gate, device=device)
@@ -84,22 +92,13 @@ def bench_gate(
     env.reset(seed=0)
     motion = _run(env, gate, perception, steps, report)
     stages = _stages(gate, perception.mapper.voxel_grid(), motion.commanded, horizon, report)
-    peers = measure_peers(
-        gate.description, gate.model, motion.commanded.reshape(-1, motion.commanded.shape[-1]), report
-    )
     env.close()
-    ours = stages["fk"]["us_per_configuration"]["p50"] + stages["self"]["us_per_configuration"]["p50"]
     return {
-        "robot": robot,
-        "envs": envs,
-        "horizon": horizon,
         "device": str(env.device),
         "share_of_step": float(np.median(motion.gate) / np.median(motion.physics)),
         "gate_us": _percentiles(motion.gate),
         "physics_us": _percentiles(motion.physics),
         "stages": stages,
-        "peers": peers,
-        "ratio": {name: peer["us_per_configuration"]["p50"] / ours for name, peer in peers.items()},
     }
 
 

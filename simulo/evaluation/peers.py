@@ -1,45 +1,17 @@
-"""The same question asked of other checkers, for `simulo bench gate`: is one configuration clear of itself."""
+"""MuJoCo on the same hulls and pairs as the gate: is one configuration clear of itself."""
 
 # MuJoCo's bindings have no stubs.
 # pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any
-
 import mujoco
 import numpy as np
-from torch import Tensor
 
 from simulo.collision import CollisionModel
 from simulo.description import RobotDescription
 from simulo.description.kinematics import edges_from_root
 from simulo.description.schema import FixedAttachment, MimicJoint
-
-BATCH = 50
-"""Configurations per reading of the clock: one alone is near the clock's own cost."""
-
-
-def measure_peers(
-    description: RobotDescription, model: CollisionModel, q: Tensor, report: Callable[[str, int, int], None]
-) -> dict[str, Any]:
-    """Microseconds per configuration of every peer that is installed, one by one on one core. q: (M, num_joints)."""
-    robot = mujoco_model(description, model)
-    data = mujoco.MjData(robot)
-    positions = mujoco_positions(description, robot, q.cpu().numpy().astype(np.float64))
-    seconds = []
-    for first in range(0, len(positions) - BATCH + 1, BATCH):
-        start = perf_counter()
-        for row in positions[first : first + BATCH]:
-            data.qpos = row
-            mujoco.mj_kinematics(robot, data)
-            mujoco.mj_collision(robot, data)
-        seconds.append((perf_counter() - start) / BATCH)
-        report("MuJoCo", first + BATCH, len(positions))
-    p50, p95 = (float(1e6 * np.percentile(seconds, p)) for p in (50, 95))
-    return {"mujoco": {"version": mujoco.__version__, "us_per_configuration": {"p50": p50, "p95": p95}}}
 
 
 def mujoco_model(description: RobotDescription, model: CollisionModel) -> mujoco.MjModel:

@@ -271,3 +271,41 @@ def test_sphere_stage_skips_nothing_that_matters(openarm_model: CollisionModel, 
             assert same(a.block, b.block)
         else:
             assert near.num.numpy().mean() < 0.2 * arrays.num_plain, "it must have culled"
+
+
+@pytest.mark.parametrize("distances", [False, True])
+def test_bitwise_equal_for_batches_of_1_7_256_and_1000(openarm_model: CollisionModel, openarm, distances: bool) -> None:
+    """The same configurations, each with the same world, in batches of these sizes, on one thread and on two."""
+    poses = torch.from_numpy(uniform(openarm, 1000, 11))[: 60 if distances else 1000]
+    envs = torch.arange(len(poses)) % N
+    whole = scene(openarm_model, N).check(poses, env_ids=envs, distances=distances).block  # 24 at a time
+    for size, split_at in ((1, 10**9), (7, 10**9), (256, 10**9), (256, 2), (1000, 2)):
+        checker = scene(openarm_model, max(size, N), split_at=split_at)
+        for first in range(0, min(20 * size, len(poses)), size):
+            rows = slice(first, first + size)
+            answer = checker.check(poses[rows], env_ids=envs[rows], distances=distances)
+            assert same(answer.block, whole[:, rows]), (size, split_at)
+
+
+def test_reach_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q: torch.Tensor) -> None:
+    """Every body looked at, whatever is in reach of its box: the same verdicts, parties and refused distances."""
+    checker = scene(openarm_model, N)
+    quick = checker.check(q).block
+    reach, launches = checker._launches._reach, checker._launches
+    looked_at = np.unpackbits(reach.bodies.numpy().view(np.uint8), axis=1).sum(1)
+    asked = len(checker._asked.bodies)
+    cleared = (quick[0] == int(Kind.CLEAR)) | (quick[0] == int(Kind.WORLD))
+    assert looked_at[cleared.numpy()].mean() < 0.6 * asked, "it must have culled"
+    for stage in ("fk", "spheres", "self", "payload", "reach"):
+        launches.launch(stage)
+    hit = (launches.by_self.hit.numpy() + launches.by_payload.hit.numpy() > 0)[:, None]
+    everything = np.zeros_like(reach.bodies.numpy())
+    for body in checker._asked.bodies.tolist():
+        if openarm_model.bodies.gate[body] == 0:
+            everything[:, body // 32] |= np.uint32(1 << (body % 32))
+    reach.bodies.assign(np.where(hit, 0, everything).astype(np.uint32))
+    launches.launch("world")
+    launches.launch("verdict")
+    slow = checker._query.verdicts
+    refused = quick[0] != int(Kind.CLEAR)
+    assert same(quick[:4], slow[:4]) and same(quick[:, refused], slow[:, refused])

@@ -16,18 +16,36 @@ from simulo.evaluation.task_file import load_task_class
 
 
 def test_every_figure_is_there_and_positive() -> None:
-    figures = bench_gate(envs=2, horizon=2, steps=60)
+    figures = bench_gate(envs=2, horizon=2, steps=60, batches=(1, 4))
     assert {"robot", "envs", "horizon", "device", "share_of_step", "stages", "peers", "ratio"} <= set(figures)
     assert {"fk", "self", "world", "payload", "total"} <= set(figures["stages"])
     assert 0 < figures["share_of_step"]
     for stage in figures["stages"].values():
         assert 0 < stage["us_per_configuration"]["p50"] <= stage["us_per_configuration"]["p95"]
     assert set(figures["ratio"]) == set(figures["peers"]) >= {"mujoco"}
+    assert [row["batch"] for row in figures["batches"]] == [1, 4]
+    times = [row["us_per_configuration"]["p50"] for row in (*figures["batches"], *figures["peers"].values())]
+    assert min(times) > 0
 
 
-def test_a_robot_without_a_task_is_refused() -> None:
-    with pytest.raises(simulo.SimuloError, match="no task to measure robot 'toaster' on"):
+def test_a_robot_that_there_is_not_is_refused() -> None:
+    with pytest.raises(simulo.SimuloError, match="toaster"):
         bench_gate("toaster")
+
+
+def test_coal_answers_the_same_question() -> None:
+    """Whatever pinocchio with coal hits, the checker hits too: the other way round coal misses some (its boolean)."""
+    pytest.importorskip("pinocchio")
+    from simulo.evaluation.coal_peer import CoalPeer
+    from simulo.evaluation.kernel_speed import uniform_poses
+
+    description = simulo.load_description("openarm")
+    peer, poses = CoalPeer(description, build_model(description)), uniform_poses(description, 400, seed=3)
+    theirs = [peer.collides(row) for row in peer.positions(poses)]
+    ours = (~simulo.CollisionGate("openarm", world="none").check(poses).clear).tolist()
+    assert sum(theirs) >= 20
+    assert [o for o, t in zip(ours, theirs, strict=True) if t] == [True] * sum(theirs)
+    assert sum(ours) - sum(theirs) <= 4
 
 
 def _calls_in_a_gated_step(num_envs: int) -> int:

@@ -1,0 +1,81 @@
+"""pinocchio with coal on the same hulls and pairs, for `simulo bench gate`; both are installed with the dev extras."""
+
+# Neither has stubs.
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import coal
+import numpy as np
+import pinocchio
+from numpy.typing import ArrayLike, NDArray
+
+from simulo.collision import CollisionModel
+from simulo.description import RobotDescription
+from simulo.description.kinematics import edges_from_root
+from simulo.description.schema import FixedAttachment, MimicJoint
+
+VERSION = f"pinocchio {pinocchio.__version__}, coal {coal.__version__}"
+
+
+class CoalPeer:
+    """One robot whose questions are whole calls: the loop over pairs is pinocchio's own, in C++."""
+
+    def __init__(self, description: RobotDescription, model: CollisionModel) -> None:
+        self._description = description
+        self._robot, placed = _tree(description)
+        self._hulls = pinocchio.GeometryModel()
+        numbers: dict[str, list[int]] = {}
+        for link, geometry in description.geometry.items():
+            joint, placement = placed[link]
+            for index, piece in enumerate(geometry.pieces):
+                shape = _hull(piece.vertices)
+                part = pinocchio.GeometryObject(f"{link}_{index}", joint, placement, shape)
+                numbers.setdefault(link, []).append(self._hulls.addGeometryObject(part))
+        for first, second in model.pairs:
+            for a in numbers[first]:
+                for b in numbers[second]:
+                    self._hulls.addCollisionPair(pinocchio.CollisionPair(a, b))
+        self._data, self._hull_data = self._robot.createData(), self._hulls.createData()
+
+    def positions(self, q: NDArray) -> NDArray[np.float64]:
+        """Commanded positions, shape (M, num_joints), as pinocchio's, followers included."""
+        columns = dict(zip(self._description.joint_names, q.T.astype(np.float64), strict=True))
+        for edge in edges_from_root(self._description):
+            if isinstance(edge, MimicJoint):
+                columns[edge.name] = edge.multiplier * columns[edge.mimics] + edge.offset
+        return np.column_stack([columns[name] for name in list(self._robot.names)[1:]])
+
+    def collides(self, position: NDArray) -> bool:
+        """Kinematics and the pairs up to the first that meets."""
+        return pinocchio.computeCollisions(self._robot, self._data, self._hulls, self._hull_data, position, True)
+
+    def distances(self, position: NDArray) -> Any:
+        """Kinematics and the distance of every pair."""
+        return pinocchio.computeDistances(self._robot, self._data, self._hulls, self._hull_data, position)
+
+
+def _tree(description: RobotDescription) -> tuple[Any, dict[str, tuple[int, Any]]]:
+    """pinocchio's model, and every link's joint and placement on it."""
+    robot = pinocchio.Model()
+    placed = {description.root_link: (0, pinocchio.SE3.Identity())}
+    for edge in edges_from_root(description):
+        joint, placement = placed[edge.parent]
+        here = placement * pinocchio.SE3(np.array(edge.origin.rotation), np.array(edge.origin.position))
+        if isinstance(edge, FixedAttachment):
+            placed[edge.child] = (joint, here)
+            continue
+        slides = edge.type == "prismatic"
+        kind = pinocchio.JointModelPrismaticUnaligned if slides else pinocchio.JointModelRevoluteUnaligned
+        number = robot.addJoint(joint, kind(np.asarray(edge.axis, np.float64)), here, edge.name)
+        placed[edge.child] = (number, pinocchio.SE3.Identity())
+    return robot, placed
+
+
+def _hull(vertices: ArrayLike) -> Any:
+    points = coal.StdVec_Vec3s()
+    for vertex in np.asarray(vertices, np.float64):
+        points.append(vertex)
+    return coal.Convex.convexHull(points, True, "Qt")

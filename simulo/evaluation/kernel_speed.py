@@ -1,0 +1,177 @@
+"""What one self-check of a configuration costs on one core, by batch size, beside other checkers in the same run.
+
+Configurations are uniform within the joints' limits, the same for everybody. Rounds are interleaved, so that whatever
+else the machine does falls on all alike; ratios are medians of the rounds' ratios.
+"""
+
+# MuJoCo's bindings have no stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from simulo.collision import CollisionChecker, CollisionModel
+from simulo.description import RobotDescription
+from simulo.evaluation.peers import mujoco_model, mujoco_positions
+
+BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
+ROUNDS = 9
+PEER_POSES = 200
+DISTANCE_POSES = 100
+
+Report = Callable[[str, int, int], None]
+
+
+def uniform_poses(description: RobotDescription, count: int, seed: int = 0) -> NDArray[np.float32]:
+    """Configurations [rad or m], shape (count, dof), uniform within joint limits (a turn where there is none)."""
+    lower, upper = (np.array([getattr(j, side) for j in description.joints], np.float64) for side in ("lower", "upper"))
+    free = ~np.isfinite(lower) | ~np.isfinite(upper)
+    lower, upper = np.where(free, -np.pi, lower), np.where(free, np.pi, upper)
+    return np.random.default_rng(seed).uniform(lower, upper, (count, len(lower))).astype(np.float32)
+
+
+def bench_kernel(
+    description: RobotDescription, model: CollisionModel, batches: Sequence[int] = BATCHES, report: Report | None = None
+) -> dict[str, Any]:
+    """{"batches": [{"batch", "us_per_configuration"}], "peers": {name: {"version", "us_per_configuration"}}, "ratio"}.
+
+    batches: kinematics and the self check up to the first hit. A peer named "... distances" measures every pair, and
+    its ratio is to our least distance over all pairs.
+    """
+    poses = uniform_poses(description, max(batches))
+    ours = {batch: _self_check(model, poses[:batch]) for batch in batches}
+    peers = _peers(description, model, poses[:PEER_POSES])
+    distances = _distances(model, poses[:DISTANCE_POSES])
+    times: dict[Any, list[float]] = {key: [] for key in (*ours, *peers, "distances")}
+    for done in range(ROUNDS):
+        for key, (_version, call) in peers.items():
+            times[key].append(call())
+        times["distances"].append(distances())
+        for batch, call in ours.items():
+            times[batch].append(call())
+        if report is not None:
+            report("self check", done + 1, ROUNDS)
+    against = {key: times["distances" if key.endswith("distances") else max(batches)] for key in peers}
+    return {
+        "pairs": len(model.pairs),
+        "batches": [{"batch": batch, "us_per_configuration": _spread(times[batch])} for batch in batches],
+        "distances": {"us_per_configuration": _spread(times["distances"])},
+        "peers": {
+            key: {"version": version, "us_per_configuration": _spread(times[key])}
+            for key, (version, _call) in peers.items()
+        },
+        "ratio": {key: float(np.median(np.array(times[key]) / np.array(against[key]))) for key in peers},
+    }
+
+
+def plot_batches(figures: dict[str, Any], path: Path) -> None:
+    """Cost of a self check against batch size, the peers as lines across, as a picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    sizes = [row["batch"] for row in figures["batches"]]
+    costs = [row["us_per_configuration"]["p50"] for row in figures["batches"]]
+    picture, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    axes.loglog(sizes, costs, "o-", label="simulo, first hit")
+    for name, peer in figures["peers"].items():
+        if not name.endswith("distances"):
+            axes.axhline(peer["us_per_configuration"]["p50"], linestyle="--", linewidth=1, color="0.5")
+            axes.annotate(f"{name} {peer['version']}", (sizes[0], peer["us_per_configuration"]["p50"]), va="bottom")
+    axes.set(xlabel="configurations per check", ylabel="microseconds per configuration, one core")
+    axes.set_title(f"{figures['robot']}: self check, {figures['pairs']} link pairs")
+    axes.legend()
+    picture.savefig(path, dpi=120)
+    plt.close(picture)
+
+
+def _spread(seconds: list[float]) -> dict[str, float]:
+    return {"p50": float(1e6 * np.percentile(seconds, 50)), "p95": float(1e6 * np.percentile(seconds, 95))}
+
+
+def _self_check(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
+    """Seconds per configuration of the recorded self check, on one thread."""
+    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize)
+    checker.check(torch.from_numpy(poses.copy()), world=False)
+    check = checker.self_check()
+    repeats = max(1, 256 // len(poses))
+
+    def call() -> float:
+        start = perf_counter()
+        for _ in range(repeats):
+            check()
+        return (perf_counter() - start) / (repeats * len(poses))
+
+    return call
+
+
+def _distances(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
+    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize)
+    q = torch.from_numpy(poses.copy())
+
+    def call() -> float:
+        start = perf_counter()
+        checker.check(q, world=False, distances=True)
+        return (perf_counter() - start) / len(poses)
+
+    return call
+
+
+def _peers(
+    description: RobotDescription, model: CollisionModel, poses: NDArray[np.float32]
+) -> dict[str, tuple[str, Callable[[], float]]]:
+    """Version, and seconds per configuration, of every peer that is installed."""
+    peers = {"mujoco": (mujoco.__version__, _mujoco(description, model, poses))}
+    if importlib.util.find_spec("pinocchio") and importlib.util.find_spec("coal"):
+        from simulo.evaluation.coal_peer import VERSION, CoalPeer
+
+        peer = CoalPeer(description, model)
+        rows = peer.positions(poses)
+        peers["pinocchio with coal"] = (VERSION, _one_by_one(peer.collides, rows))
+        peers["pinocchio with coal, distances"] = (VERSION, _one_by_one(peer.distances, rows[:DISTANCE_POSES]))
+    return peers
+
+
+def _one_by_one(ask: Callable[[NDArray], Any], rows: NDArray) -> Callable[[], float]:
+    def call() -> float:
+        start = perf_counter()
+        for row in rows:
+            ask(row)
+        return (perf_counter() - start) / len(rows)
+
+    return call
+
+
+def _mujoco(description: RobotDescription, model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
+    """MuJoCo's kinematics and collision, net of what the calls from Python cost with a model of nothing."""
+    robot, nothing = mujoco_model(description, model), mujoco.MjModel.from_xml_string("<mujoco/>")
+    data, no_data = mujoco.MjData(robot), mujoco.MjData(nothing)
+    rows = mujoco_positions(description, robot, poses.astype(np.float64))
+    qpos, no_qpos, empty = data.qpos, no_data.qpos, np.zeros(0)
+
+    def call() -> float:
+        start = perf_counter()
+        for row in rows:
+            qpos[:] = row
+            mujoco.mj_kinematics(robot, data)
+            mujoco.mj_collision(robot, data)
+        middle = perf_counter()
+        for _ in rows:
+            no_qpos[:] = empty
+            mujoco.mj_kinematics(nothing, no_data)
+            mujoco.mj_collision(nothing, no_data)
+        return (2.0 * middle - start - perf_counter()) / len(rows)
+
+    return call
