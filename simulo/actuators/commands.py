@@ -60,7 +60,7 @@ def decode_one(command: Command | Tensor, num_envs: int, rule: CommandRule) -> i
                 f"set_command takes one value, got {len(command)}; use set_commands for one per environment"
             )
         command = command[0]
-    return int(_decode_list([command], rule, f"every environment of {num_envs}")[0])
+    return int(_decode_list([command], rule, range(num_envs))[0])
 
 
 def decode_each(commands: Sequence[Command] | Tensor | NDArray, num_envs: int, note: str, rule: CommandRule) -> Tensor:
@@ -84,7 +84,7 @@ def decode_each(commands: Sequence[Command] | Tensor | NDArray, num_envs: int, n
             "set_command takes one for all"
         )
     _check_count((len(commands),), num_envs, note)
-    intents = _decode_list(commands, rule, "")
+    intents = _decode_list(commands, rule)
     return torch.tensor(intents, dtype=torch.int8)
 
 
@@ -105,12 +105,14 @@ def _decode_tensor(values: Tensor, rule: CommandRule) -> Tensor:
     if not values.is_floating_point():
         values = values.to(torch.float32)
     low, high = (_rounded(threshold, values.dtype) for threshold in (rule.open_threshold, rule.close_threshold))
+    if values.dtype.itemsize == 1:  # such floats have no comparison of their own
+        values = values.to(torch.float32)
     intent = (values > high).to(torch.int8) - (values < low).to(torch.int8)
     finite = torch.isfinite(values)
     if not rule.refuses_not_finite:
         return intent.masked_fill(~finite, NOT_FINITE)
     if not finite.all():
-        _refuse_not_finite((~finite).nonzero().flatten().tolist(), "")
+        _refuse_not_finite((~finite).nonzero().flatten().tolist())
     return intent
 
 
@@ -120,11 +122,12 @@ def _rounded(threshold: float, dtype: torch.dtype) -> float:
     return float(torch.tensor(threshold, dtype=dtype))
 
 
-def _decode_list(commands: Sequence, rule: CommandRule, whole: str) -> list[int]:
+def _decode_list(commands: Sequence, rule: CommandRule, everywhere: Sequence[int] = ()) -> list[int]:
+    """everywhere: the environments that a single command is for; otherwise there is one command each."""
     values = [_number(command, position) for position, command in enumerate(commands)]
     wrong = [position for position, value in enumerate(values) if not math.isfinite(value)]
     if wrong and rule.refuses_not_finite:
-        _refuse_not_finite(wrong, whole)
+        _refuse_not_finite(everywhere or wrong)
     return [_intent(value, rule) for value in values]
 
 
@@ -140,6 +143,8 @@ def _number(command: object, position: int) -> float | Tensor:
         shape = tuple(command.shape) if isinstance(command, Tensor) else np.shape(command)
         raise ValueError(f"command {position} has shape {shape}; a list holds one number per environment")
     if isinstance(command, Tensor):
+        if command.is_complex():
+            raise TypeError(f"command {position} is complex; {_POLARITY}")
         return command.detach()
     if not isinstance(command, numbers.Real):
         raise TypeError(f"command {position} is {type(command).__name__}; {_POLARITY}")
@@ -170,7 +175,6 @@ def _as_singles(values: NDArray) -> NDArray:
     return np.clip(values, -largest, largest).astype(np.float32)
 
 
-def _refuse_not_finite(envs: list[int], whole: str) -> None:
+def _refuse_not_finite(envs: Sequence[int]) -> None:
     more = f" and {len(envs) - _SHOWN} more" if len(envs) > _SHOWN else ""
-    where = whole or f"environments {envs[:_SHOWN]}{more}"
-    raise ValueError(f"gripper commands are not finite in {where}; nothing was changed")
+    raise ValueError(f"gripper commands are not finite in environments {[*envs[:_SHOWN]]}{more}; nothing was changed")

@@ -64,12 +64,14 @@ def test_b03_the_table_of_commands_on_every_path(command, intent):
 def test_the_thresholds_themselves_are_idle_in_every_precision(sign):
     value = sign * 0.3
     scalars = [value, np.float64(value), np.float32(value), np.float16(value)]
-    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
         scalars.append(torch.tensor(value, dtype=dtype))
         made = gripper(2)
         made.set_commands(torch.tensor([value, value], dtype=dtype))
         made.set_command(torch.tensor([value], dtype=dtype))
         assert intents(made) == [IDLE, IDLE]
+        made.set_commands(torch.tensor([sign, -sign], dtype=dtype))
+        assert intents(made) == [sign, -sign]
     for scalar in scalars:
         made = gripper(2)
         made.set_command(scalar)
@@ -152,6 +154,17 @@ def test_other_things_are_no_commands(wrong):
         made.set_commands([wrong])
     with pytest.raises(TypeError):
         made.set_commands(wrong)
+
+
+def test_complex_tensors_are_no_commands():
+    made, wrong = gripper(1), torch.tensor(1j)
+    for command in (
+        lambda: made.set_command(wrong),
+        lambda: made.set_commands([wrong]),
+        lambda: made.set_commands(wrong[None]),
+    ):
+        with pytest.raises(TypeError, match="complex"):
+            command()
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -148,7 +148,9 @@ def test_what_is_not_finite_is_refused_naming_environments(make, bad):
     for commands in (values, torch.tensor(values), torch.tensor(values, dtype=torch.bfloat16), np.array(values)):
         named = r"environments \[1, 2, 3, 4, 5, 6, 7, 8\] and 2 more"
         unchanged_by(make, 12, lambda g, commands=commands: g.set_commands(commands), ValueError, named)
-    unchanged_by(make, 2, lambda g: g.set_command(bad), ValueError, "every environment of 2")
+    unchanged_by(make, 2, lambda g: g.set_command(bad), ValueError, r"environments \[0, 1\]")
+    named = r"environments \[0, 1, 2, 3, 4, 5, 6, 7\] and 4 more"
+    unchanged_by(make, 12, lambda g: g.set_command(torch.tensor(bad)), ValueError, named)
 
 
 @pytest.mark.parametrize("shape", [(4, 1), (1, 4), (4, 2), (5,), (3,), (0,), ()])
