@@ -140,8 +140,8 @@ def _polygon_triangles(polygons: Element) -> int:
     stride = max(offsets, default=0) + 1
     corners = [len((p.text or "").split()) // stride for p in polygons.iter("{*}p")]
     kind = local_name(polygons)
-    if kind == "triangles":
-        return sum(corners) // 3
+    if kind == "triangles":  # what it announces counts too: offsets that do not fit would halve it
+        return max(sum(corners) // 3, *_decimals(polygons.get("count")), 0)
     if kind == "polylist":
         sides = [word for counts in polygons.iterfind("{*}vcount") for word in _decimals(counts.text)]
         return max(sum(max(count - 2, 0) for count in sides), sum(corners) - 2 * len(sides))

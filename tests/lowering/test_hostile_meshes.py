@@ -126,6 +126,9 @@ CASES: dict[str, tuple[str, bytes | str, str, str]] = {
     "dae-index-negative": ("m.dae", dae(indices="0 1 2 0 1 3 0 2 3 1 2 -9"), "m.dae", "export it again"),
     "dae-index-words": ("m.dae", dae(indices="0 1 two"), "COLLADA", "export it again"),
     "dae-count-lies": ("m.dae", dae().replace("count='12'", "count='999999999999'"), "12 numbers", "export it again"),
+    "dae-offset-shifted": (
+        "m.dae", dae(indices=18 * "0 ").replace("offset='0'", "offset='2'"), "of 4 triangles", "export it again",
+    ),
     "dae-few-numbers": ("m.dae", dae(numbers="0 0 0 1"), "m.dae", "export it again"),
     "dae-number-words": ("m.dae", dae(numbers="0 0 0 1 0 0 0 1 0 0 0 x"), "m.dae", "export it again"),
     "dae-nan": ("m.dae", dae(numbers="0 0 0 1 0 0 0 1 0 0 0 nan"), "not finite", "repair"),

@@ -41,7 +41,7 @@ def cube_dae(half: float, unit: str, scene: str = "") -> str:
         numbers=" ".join(str(v) for corner in corners for v in corner), indices=" ".join(map(str, faces.ravel())),
         count=str(len(faces)), unit=unit, **({"scene": scene} if scene else {}),
     )  # fmt: skip
-    return text.replace("count='12'>", "count='24'>").replace("count='4' stride", "count='8' stride")
+    return text.replace("id='f' count='12'", "id='f' count='24'").replace("count='4' stride", "count='8' stride")
 
 
 def width(model: RobotModel, name: str = "a") -> float:
