@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import simulo
 from simulo.cli import app
 from simulo.description import load_description, reference_fk
 from simulo.description.files import parse_robot_file
@@ -185,3 +186,22 @@ def test_no_model_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LoweringError, match="gone.urdf.*does not exist; give the path"):
         draft_folder(tmp_path / "gone.urdf")
     assert not (tmp_path / "robot.yaml").exists()
+
+
+def test_an_mjcf_whose_world_is_the_root_runs(tmp_path: Path) -> None:
+    """A base that the file places is below its world, which becomes the root link, and in a scene a body."""
+    (tmp_path / "arm.xml").write_text(MJCF.replace('name="base"', 'name="base" pos="0 0 0.2"'))
+    lower(tmp_path / "arm.xml", "--out", tmp_path / "robot")
+
+    class Alone(simulo.Task):
+        observation_dim = action_dim = 1
+
+        def build(self, scene):
+            self.robot = simulo.Robot(str(tmp_path / "robot"), initial_pose=simulo.Pose((1.0, 0.0, 0.0)))
+            scene.add(self.robot, at="/World/Robot")
+
+    task = Alone()
+    simulo.LearningEnv(task)
+    assert task.robot.link_names[:2] == ("world", "base")
+    places = task.robot.state.link_poses[0, :, :3].tolist()
+    assert places[:3] == [[1.0, 0.0, 0.0], pytest.approx([1.0, 0.0, 0.2]), pytest.approx([1.0, 0.0, 0.5])]

@@ -118,7 +118,7 @@ def _add_robot(spec: mujoco.MjSpec, robot: Robot, child: mujoco.MjSpec) -> None:
             body.gravcomp = 1.0
     prefix, root = model_prefix(robot), robot.description.root_link
     position, orientation = robot.initial_pose.position, robot.initial_pose.orientation_wxyz
-    bodies = {body.name: body for body in child.bodies}
+    bodies = {body.name: body for body in child.bodies[1:]}  # without the world: as a root link it becomes a body
     if robot.description.floating_base:  # the base pose is the root link's, wherever the file starts it
         bodies[root].pos, bodies[root].quat = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
     if root in bodies:
