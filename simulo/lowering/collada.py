@@ -40,7 +40,7 @@ def read_collada(data: bytes, label: str) -> tuple[NDArray[np.float64], NDArray[
     try:
         document = collada.Collada(io.BytesIO(etree.tostring(root)))
         parts = [] if document.scene is None else list(_parts(document))
-    except (DaeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (DaeError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise LoweringError(f"{label} cannot be read as COLLADA ({error}); export it again as STL or OBJ") from error
     for name, _, triangles in parts:
         if len(triangles) < declared.get(name, 0):

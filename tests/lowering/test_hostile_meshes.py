@@ -129,6 +129,7 @@ CASES: dict[str, tuple[str, bytes | str, str, str]] = {
     "dae-offset-shifted": (
         "m.dae", dae(indices=18 * "0 ").replace("offset='0'", "offset='2'"), "of 4 triangles", "export it again",
     ),
+    "dae-semantic": ("m.dae", dae().replace("'VERTEX'", "'VERTEXES'"), "COLLADA", "export it again"),
     "dae-few-numbers": ("m.dae", dae(numbers="0 0 0 1"), "m.dae", "export it again"),
     "dae-number-words": ("m.dae", dae(numbers="0 0 0 1 0 0 0 1 0 0 0 x"), "m.dae", "export it again"),
     "dae-nan": ("m.dae", dae(numbers="0 0 0 1 0 0 0 1 0 0 0 nan"), "not finite", "repair"),
