@@ -9,35 +9,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from simulo.commands import ComingTargets, CommandMode, JointCommands, JointCoupling
+from simulo.binding import Binding, RobotState
+from simulo.commands import CommandMode, JointCoupling
 from simulo.description import RobotDescription, load_description
 from simulo.handles import Articulation, CommandLatch, SurfaceTool
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
 from simulo.pose import Pose, checked_pose
-from simulo.tensors import host_array, real_tensor
-
-
-class RobotState:
-    """What the robot is doing, read from the simulator. Tensors are copies: they do not change under the reader."""
-
-    def __init__(self, articulation: Articulation):
-        self._articulation = articulation
-
-    @property
-    def joint_positions(self) -> Tensor:
-        """[rad or m], float32, shape (num_envs, num_joints); columns are `Robot.joint_names`, mimic joints last."""
-        return self._articulation.joint_positions()
-
-    @property
-    def joint_velocities(self) -> Tensor:
-        """[rad/s or m/s], float32, shape (num_envs, num_joints)."""
-        return self._articulation.joint_velocities()
-
-    @property
-    def link_poses(self) -> Tensor:
-        """Position [m] and quaternion wxyz of every link in its environment's frame, shape (num_envs, num_links, 7)."""
-        return self._articulation.link_poses()
+from simulo.tensors import real_tensor
 
 
 class Robot:
@@ -68,7 +47,7 @@ class Robot:
         self._coupling = JointCoupling.of(self.description)
         self._initial = self._rest_positions(initial_joint_positions or {})
         self._known_columns: dict[range | tuple, Tensor] = {}
-        self._bound: _Bound | _Unattached = _Unattached()
+        self._bound: Binding | _Unattached = _Unattached()
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -131,13 +110,13 @@ class Robot:
 
     @property
     def is_attached(self) -> bool:
-        return isinstance(self._bound, _Bound)
+        return isinstance(self._bound, Binding)
 
     def attach(self, articulation: Articulation, control_dt: float) -> None:
         """Called once by the environment that builds the scene. control_dt [s]: how long one command is held."""
         if self.is_attached:
             raise RuntimeError(f"robot {self.name!r} already belongs to an environment; declare a new one in build")
-        self._bound = _Bound(articulation, control_dt, self._initial, self.num_actuated)
+        self._bound = Binding(articulation, control_dt, self._coupling, bool(self._tools))
 
     @property
     def state(self) -> RobotState:
@@ -178,7 +157,7 @@ class Robot:
         empty means none."""
         ids = resolve_env_ids(env_ids, self.num_envs)
         positions = self._coupling.extend(self._initial.expand(len(ids), -1))
-        self._write_state(positions, torch.zeros_like(positions), ids)
+        self._attached.write_state(positions, torch.zeros_like(positions), ids)
         for tool in self._tools:
             tool.reset(ids)
 
@@ -189,14 +168,7 @@ class Robot:
         if not torch.isfinite(positions).all():
             raise ValueError(f"robot {self.name!r}: joint positions to set are not finite")
         positions = self._coupling.extend(positions)
-        self._write_state(positions, torch.zeros_like(positions), ids)
-
-    def _write_state(self, positions: Tensor, velocities: Tensor, ids: Tensor) -> None:
-        bound = self._attached
-        bound.articulation.write_joint_state(positions, velocities, ids)
-        bound.commands.hold(positions, ids)
-        bound.has_accepted[ids] = False
-        bound.spoiled[ids] = False
+        self._attached.write_state(positions, torch.zeros_like(positions), ids)
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -321,31 +293,14 @@ class Robot:
         Position and velocity targets after the simulator's own clamp, the latter carried on for one control step from
         the measured positions; joints under effort where they are measured. Not-finite targets stay so.
         """
-        bound = self._attached
-        commands, limits = bound.commands, bound.position_limits
-        targets = commands.position[:, : self.num_actuated]
-        if not commands.positions_only:
-            measured = bound.articulation.joint_positions()[:, : self.num_actuated]
-            velocity = commands.velocity.clamp(bound.velocity_limits[:, 0], bound.velocity_limits[:, 1])
-            moved = measured + velocity * bound.control_dt
-            targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
-            targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
-        targets = targets.clamp(limits[:, 0], limits[:, 1])
-        return targets.masked_fill(bound.spoiled[:, None], torch.nan) if self._tools else targets
+        return self._attached.commanded_positions()
 
     def commanded_on_host(self, out: NDArray[np.float32]) -> bool:
         """`commanded_positions` into `out` without a call of torch, where they are all that is commanded.
 
         Returns False, with nothing written, where a task commands more than positions for this step, or off the CPU.
         """
-        bound = self._attached
-        targets, limits = bound.host_targets, bound.host_limits
-        more = self._tools or bound.loosened or bound.coming.rows or not bound.commands.positions_only
-        if targets is None or limits is None or more:
-            return False
-        np.maximum(targets, limits[0], out=out)
-        np.minimum(out, limits[1], out=out)
-        return True
+        return self._attached.commanded_on_host(out)
 
     def joint_positions_on_host(self) -> NDArray[np.float32] | None:
         """`state.joint_positions` without a call of torch, (num_envs, num_joints); None off the CPU."""
@@ -367,10 +322,7 @@ class Robot:
                 "finite; a collision gate stops such an environment instead"
             )
         bound.articulation.write_commands(bound.commands)
-        bound.coming.clear()
-        if bound.loosened:
-            bound.loosened = False
-            bound.slack.zero_()
+        bound.end_step()
         for tool in self._tools:
             tool.flush()
 
@@ -403,33 +355,14 @@ class Robot:
 
         Of a velocity, what was accepted is the place that it leads to in this step: there a refused robot waits.
         """
-        bound = self._attached
-        bound.accepted.copy_rows(bound.commands, envs)
-        if not bound.accepted.positions_only:
-            everywhere = torch.ones_like(bound.has_accepted)
-            bound.accepted.end_travel(self.commanded_positions(), everywhere if envs is None else envs)
-            bound.accepted.position[:, self.num_actuated :] = self._coupling.follow(bound.accepted.position)
-        if envs is not None:
-            bound.has_accepted |= envs
-        elif bound.host_accepted is not None:
-            bound.host_accepted.fill(True)
-        else:
-            bound.has_accepted.fill_(True)
-        for latch in bound.latches:
-            latch.accept(envs)
+        self._attached.accept(envs)
 
     def restore_commands(self, envs: Tensor) -> None:
         """Replace the buffered commands of these environments, bool (num_envs,), by the last accepted ones.
 
         Before any were accepted, that is to stay where the robot is measured. Actuators take their latches back.
         """
-        bound = self._attached
-        bound.commands.copy_rows(bound.accepted, envs & bound.has_accepted)
-        fresh = (envs & ~bound.has_accepted).nonzero().flatten()
-        bound.commands.hold(bound.articulation.joint_positions()[fresh], fresh)
-        bound.spoiled &= ~envs
-        for latch in bound.latches:
-            latch.restore(envs)
+        self._attached.restore(envs)
 
     # --- private -----------------------------------------------------------------------------------------------------
 
@@ -442,7 +375,7 @@ class Robot:
         return self._known_columns[joint_ids]
 
     @property
-    def _attached(self) -> _Bound:
+    def _attached(self) -> Binding:
         if isinstance(self._bound, _Unattached):
             raise RuntimeError(
                 f"robot {self.description.name!r} is not attached to a simulation yet: read and command it in on_start "
@@ -464,30 +397,7 @@ class Robot:
 
 
 class _Unattached:
-    """Stands in for what a robot has not got before an environment builds it."""
-
-
-class _Bound:
-    """What a robot has once it is attached."""
-
-    def __init__(self, articulation: Articulation, control_dt: float, initial: Tensor, num_actuated: int):
-        shape = (articulation.num_envs, articulation.joint_positions().shape[1], num_actuated)
-        self.articulation = articulation
-        self.control_dt = control_dt
-        self.position_limits = articulation.position_limits()
-        self.velocity_limits = articulation.velocity_limits()
-        self.commands = JointCommands(*shape, device=articulation.device)
-        self.accepted = JointCommands(*shape, device=articulation.device)
-        self.coming = ComingTargets()
-        self.slack = torch.zeros(articulation.num_envs, device=articulation.device)
-        self.loosened = False
-        self.has_accepted = torch.zeros(articulation.num_envs, dtype=torch.bool, device=articulation.device)
-        self.host_accepted = host_array(self.has_accepted)
-        # Of commanded_on_host. Limits as wide as the targets, which NumPy takes twice as fast as a broadcast.
-        self.host_targets = host_array(self.commands.position[:, :num_actuated])
-        self.host_limits = host_array(self.position_limits.T[:, None].repeat(1, articulation.num_envs, 1))
-        self.spoiled = torch.zeros_like(self.has_accepted)
-        self.latches: list[CommandLatch] = []
+    """Stands in for the binding before an environment builds the robot."""
 
 
 def _rows(values: Tensor | ArrayLike, num_rows: int, width: int, what: str) -> Tensor:

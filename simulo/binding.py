@@ -1,0 +1,125 @@
+"""What a robot has once an environment has built it: its simulator's handle, and the commands on their way there."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simulo.commands import ComingTargets, CommandMode, JointCommands, JointCoupling
+from simulo.handles import Articulation, CommandLatch
+from simulo.tensors import host_array
+
+
+class RobotState:
+    """What the robot is doing, read from the simulator. Tensors are copies: they do not change under the reader."""
+
+    def __init__(self, articulation: Articulation):
+        self._articulation = articulation
+
+    @property
+    def joint_positions(self) -> Tensor:
+        """[rad or m], float32, shape (num_envs, num_joints); columns are `Robot.joint_names`, mimic joints last."""
+        return self._articulation.joint_positions()
+
+    @property
+    def joint_velocities(self) -> Tensor:
+        """[rad/s or m/s], float32, shape (num_envs, num_joints)."""
+        return self._articulation.joint_velocities()
+
+    @property
+    def link_poses(self) -> Tensor:
+        """Position [m] and quaternion wxyz of every link in its environment's frame, shape (num_envs, num_links, 7)."""
+        return self._articulation.link_poses()
+
+
+class Binding:
+    """A robot's part in one environment. `Robot` has the words for each of its methods; masks are bool, (num_envs,).
+
+    commands: the buffer; accepted: what a gate last let through, and has_accepted, where it did. coming: targets of
+    later steps. slack [m] and loosened: see `Robot.loosen`. spoiled: see `Robot.spoil_commands`; spoilable: whether
+    anything on the robot can. control_dt [s]: how long one command is held.
+    """
+
+    def __init__(self, articulation: Articulation, control_dt: float, coupling: JointCoupling, spoilable: bool):
+        num_envs, device, num_actuated = articulation.num_envs, articulation.device, coupling.num_actuated
+        shape = (num_envs, num_actuated + len(coupling.leader), num_actuated)
+        self.articulation = articulation
+        self.control_dt = control_dt
+        self.position_limits = articulation.position_limits()
+        self.velocity_limits = articulation.velocity_limits()
+        self.commands = JointCommands(*shape, device=device)
+        self.accepted = JointCommands(*shape, device=device)
+        self.coming = ComingTargets()
+        self.slack = torch.zeros(num_envs, device=device)
+        self.loosened = False
+        self.has_accepted = torch.zeros(num_envs, dtype=torch.bool, device=device)
+        self.spoiled = torch.zeros_like(self.has_accepted)
+        self.spoilable = spoilable
+        self.latches: list[CommandLatch] = []
+        self._coupling = coupling
+        self._host_accepted = host_array(self.has_accepted)
+        # Of commanded_on_host. Limits as wide as the targets, which NumPy takes twice as fast as a broadcast.
+        self._host_targets = host_array(self.commands.position[:, :num_actuated])
+        self._host_limits = host_array(self.position_limits.T[:, None].repeat(1, num_envs, 1))
+
+    def write_state(self, positions: Tensor, velocities: Tensor, ids: Tensor) -> None:
+        """Teleport; targets follow, and nothing that was accepted before stands."""
+        self.articulation.write_joint_state(positions, velocities, ids)
+        self.commands.hold(positions, ids)
+        self.has_accepted[ids] = False
+        self.spoiled[ids] = False
+
+    def commanded_positions(self) -> Tensor:
+        num_actuated = self._coupling.num_actuated
+        commands, limits = self.commands, self.position_limits
+        targets = commands.position[:, :num_actuated]
+        if not commands.positions_only:
+            measured = self.articulation.joint_positions()[:, :num_actuated]
+            velocity = commands.velocity.clamp(self.velocity_limits[:, 0], self.velocity_limits[:, 1])
+            moved = measured + velocity * self.control_dt
+            targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
+            targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
+        targets = targets.clamp(limits[:, 0], limits[:, 1])
+        return targets.masked_fill(self.spoiled[:, None], torch.nan) if self.spoilable else targets
+
+    def commanded_on_host(self, out: NDArray[np.float32]) -> bool:
+        targets, limits = self._host_targets, self._host_limits
+        more = self.spoilable or self.loosened or self.coming.rows or not self.commands.positions_only
+        if targets is None or limits is None or more:
+            return False
+        np.maximum(targets, limits[0], out=out)
+        np.minimum(out, limits[1], out=out)
+        return True
+
+    def end_step(self) -> None:
+        """Forget what was said of this step alone."""
+        self.coming.clear()
+        if self.loosened:
+            self.loosened = False
+            self.slack.zero_()
+
+    def accept(self, envs: Tensor | None) -> None:
+        self.accepted.copy_rows(self.commands, envs)
+        if not self.accepted.positions_only:
+            everywhere = torch.ones_like(self.has_accepted)
+            self.accepted.end_travel(self.commanded_positions(), everywhere if envs is None else envs)
+            followers = self.accepted.position[:, self._coupling.num_actuated :]
+            followers.copy_(self._coupling.follow(self.accepted.position))
+        if envs is not None:
+            self.has_accepted |= envs
+        elif self._host_accepted is not None:
+            self._host_accepted.fill(True)
+        else:
+            self.has_accepted.fill_(True)
+        for latch in self.latches:
+            latch.accept(envs)
+
+    def restore(self, envs: Tensor) -> None:
+        self.commands.copy_rows(self.accepted, envs & self.has_accepted)
+        fresh = (envs & ~self.has_accepted).nonzero().flatten()
+        self.commands.hold(self.articulation.joint_positions()[fresh], fresh)
+        self.spoiled &= ~envs
+        for latch in self.latches:
+            latch.restore(envs)
