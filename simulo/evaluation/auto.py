@@ -17,7 +17,8 @@ import trimesh
 
 from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
-from simulo.evaluation.sweep import SEED, Counts, measured
+from simulo.description.load import load_robot_file
+from simulo.evaluation.sweep import SEED, Counts, measured, uniform
 from simulo.lowering import link_meshes
 from simulo.lowering.fit import LinkCut, fit_link
 
@@ -51,7 +52,7 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
     """Choose by `poses` seeded poses of a lowered robot; the same poses give the same choice."""
     description = load_description(robot)
     meshes = link_meshes(description)
-    slabs = {link for link, g in description.geometry.items() if len(g.pieces) > 1 and link == description.root_link}
+    slabs = set(load_robot_file(robot).tight_links)
     pieces = {link: 1 for link in description.geometry if link not in slabs}
     current = replace(description, geometry=_uncut(description, slabs))
     before = counts = measured(current, poses, SEED, progress)
@@ -110,12 +111,11 @@ def _to_cut(counts: Counts, pieces: Mapping[str, int]) -> list[str]:
 
 def _self_check_us(description: RobotDescription) -> float:
     """Median over five batches of the self check's time for one configuration, kinematics included [us]."""
-    lower = np.array([max(joint.lower, -np.pi) for joint in description.joints])
-    upper = np.array([min(joint.upper, np.pi) for joint in description.joints])
     checker = CollisionChecker(build_model(description), _TIMED)
     seconds = []
     for seed in range(5):
-        q = torch.from_numpy(np.random.default_rng(seed).uniform(lower, upper, (_TIMED, len(lower))).astype(np.float32))
+        unit = np.random.default_rng(seed).random((_TIMED, len(description.joints)))
+        q = torch.from_numpy(uniform(description, unit))
         started = time.process_time()
         checker.check(q, world=False)
         seconds.append(time.process_time() - started)

@@ -96,14 +96,8 @@ def sweep(
     stream.random((counts.poses, len(description.joints)))  # what the sweep had when it was killed
     while counts.poses < poses:
         started = time.perf_counter()
-        done = counts.poses
-        q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
-        refused = ~_verdicts(checker, q)
-        tripped = _tripped_pairs(checker, q, refused)
-        judge.count(q, refused, tripped, counts, lambda row, done=done: progress(robot, done + row, poses))
-        counts.poses += len(q)
+        _count_block(description, checker, judge, stream, counts, poses, progress)
         counts.seconds += time.perf_counter() - started
-        progress(robot, counts.poses, poses)
         if state is not None:
             write_json(state, {**identity, "counts": vars(counts)})
     return Sweep(counts, _figures(description, model, counts, seed, truth))
@@ -118,15 +112,29 @@ def measured(
     """Counts against mesh truth of a description that need not be on disk, as `sweep` makes them."""
     model = build_model(description)
     judge, checker = MeshJudge(description, model), CollisionChecker(model, min(BLOCK, poses))
-    counts, stream, name = Counts(), np.random.default_rng(seed), description.name
+    counts, stream = Counts(), np.random.default_rng(seed)
     while counts.poses < poses:
-        done = counts.poses
-        q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
-        refused = ~_verdicts(checker, q)
-        tripped = _tripped_pairs(checker, q, refused)
-        judge.count(q, refused, tripped, counts, lambda row, done=done: progress(name, done + row, poses))
-        counts.poses += len(q)
+        _count_block(description, checker, judge, stream, counts, poses, progress)
     return counts
+
+
+def _count_block(
+    description: RobotDescription,
+    checker: CollisionChecker,
+    judge: HullJudge | MeshJudge,
+    stream: np.random.Generator,
+    counts: Counts,
+    poses: int,
+    progress: Progress,
+) -> None:
+    """Count the next BLOCK poses of the stream, or as many as are left of `poses`."""
+    done, name = counts.poses, description.name
+    q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
+    refused = ~_verdicts(checker, q)
+    tripped = _tripped_pairs(checker, q, refused)
+    judge.count(q, refused, tripped, counts, lambda row: progress(name, done + row, poses))
+    counts.poses += len(q)
+    progress(name, counts.poses, poses)
 
 
 def _figures(

@@ -65,6 +65,8 @@ def test_a_concave_link_is_cut_and_the_reasons_say_what_it_brought(shuttle: str,
     assert "decompose:\n  channel: 4" in capsys.readouterr().out
     assert lower_command(shuttle, {}, None, check=False, decompose=dict(chosen.pieces)) == 0
     assert len(load_description(shuttle).geometry["channel"].pieces) == 4
+    again = choose_pieces(shuttle, 200)
+    assert (again.before, again.pieces) == (chosen.before, chosen.pieces), "whatever it is lowered to now"
 
 
 def test_the_rules_side_by_side(shuttle: str, tmp_path: Path) -> None:
