@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from simulo.controllers.chain import Chain, chain_to
-from simulo.description import FixedAttachment, Joint, MimicJoint, RobotDescription, reference_fk
+from simulo.description import RobotDescription, reference_fk
+from simulo.description.kinematics import edges_from_root
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.pose import Pose
 from simulo.robot import Robot
@@ -231,7 +232,7 @@ def _end_frame(robot: Robot, end_effector: str) -> tuple[str, Pose]:
 def _hand_lever(description: RobotDescription, link: str, frame: Pose) -> float:
     """The furthest vertex [m] from the end frame of the link and of all that hangs on it, hands open and closed."""
     below = {link}
-    for edge in _edges_outward(description):
+    for edge in edges_from_root(description):
         below |= {edge.child} if edge.parent in below else set()
     furthest = 0.0
     for end in ("open_position", "closed_position"):
@@ -246,10 +247,3 @@ def _hand_lever(description: RobotDescription, link: str, frame: Pose) -> float:
                 local = np.asarray(piece.vertices) @ to_end[:3, :3].T + to_end[:3, 3]
                 furthest = max(furthest, float(np.linalg.norm(local, axis=1).max()))
     return furthest
-
-
-def _edges_outward(description: RobotDescription) -> list[Joint | FixedAttachment | MimicJoint]:
-    """Every edge, parents first."""
-    edges = (*description.joints, *description.fixed_attachments, *description.mimic_joints)
-    by_child = {edge.child: edge for edge in edges}
-    return [by_child[name] for name in description.links if name in by_child]

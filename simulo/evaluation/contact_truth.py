@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
 from simulo.description import FixedAttachment, RobotDescription, reference_fk
+from simulo.description.kinematics import edges_from_root
 from simulo.evaluation.truth import bvh_of, distance_between
 
 Array = NDArray[np.float64]
@@ -87,17 +88,12 @@ def _tree(description: RobotDescription) -> tuple[mujoco.MjSpec, dict[str, mujoc
     """The description's kinematics as massless-but-legal bodies of a MuJoCo model."""
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
-    by_child = {
-        edge.child: edge
-        for edge in (*description.joints, *description.fixed_attachments, *description.mimic_joints)
-    }  # fmt: skip
     bodies = {description.root_link: spec.worldbody.add_body(name=description.root_link)}
-    for name in description.links[1:]:
-        edge = by_child[name]
+    for edge in edges_from_root(description):
         body = bodies[edge.parent].add_body(
-            name=name, pos=list(edge.origin.position), quat=list(edge.origin.orientation_wxyz)
+            name=edge.child, pos=list(edge.origin.position), quat=list(edge.origin.orientation_wxyz)
         )
-        bodies[name] = body
+        bodies[edge.child] = body
         if not isinstance(edge, FixedAttachment):
             slides = edge.type == "prismatic"
             kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
@@ -150,6 +146,8 @@ class _Part:
 
 class MeshTruth:
     """Contact of the links' own triangles, and of a part that lies inside another link's closed part.
+
+    Written apart from the lowering, whose pieces it judges.
 
     meshes: each link's triangles in its frame [m].
     """

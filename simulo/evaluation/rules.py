@@ -13,6 +13,7 @@ from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription
 from simulo.description.schema import DOP_DIRECTIONS, ConvexPiece
 from simulo.evaluation.sweep import SEED, uniform
+from simulo.lowering.capsules import frame_along
 from simulo.lowering.exemptions import exempt_pairs
 from simulo.lowering.meshes import capsule
 from simulo.lowering.primitives import RULES, Candidate, Rule, Solid, choose
@@ -71,10 +72,8 @@ def _piece(solid: Solid) -> ConvexPiece:
     along = end - start
     length = float(np.linalg.norm(along))
     z = along / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-    x /= np.linalg.norm(x)
-    turn = np.column_stack([x, np.cross(z, x), z])
-    return _around(np.asarray(capsule(solid.radius, 0.5 * length).vertices) @ turn.T + 0.5 * (start + end))
+    upright = np.asarray(capsule(solid.radius, 0.5 * length).vertices)
+    return _around(upright @ frame_along(z).T + 0.5 * (start + end))
 
 
 def _around(vertices: NDArray[np.float64]) -> ConvexPiece:

@@ -43,11 +43,11 @@ def fit_capsule(points: NDArray[np.float64]) -> FittedCapsule:
     middle = corners.mean(axis=0)
     outline = corners - middle
     starts = sorted(
-        (_along(outline, _frame(axis), np.zeros(2))[0], k) for k, axis in enumerate(hemisphere(_DIRECTIONS))
+        (_along(outline, frame_along(axis), np.zeros(2))[0], k) for k, axis in enumerate(hemisphere(_DIRECTIONS))
     )
     best = None
     for _, k in starts[:_STARTS]:
-        frame = _frame(hemisphere(_DIRECTIONS)[k])
+        frame = frame_along(hemisphere(_DIRECTIONS)[k])
         scale = float(np.ptp(outline, axis=0).max())
 
         def volume(x: NDArray[np.float64], frame: NDArray[np.float64] = frame, scale: float = scale) -> float:
@@ -93,8 +93,8 @@ def _along(
     return float(volumes[k]), float(radii[k, 0]), float(low[k]), float(high[k])
 
 
-def _frame(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation whose z is the axis, shape (3, 3)."""
+def frame_along(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation whose z is the unit axis, shape (3, 3)."""
     x = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(axis, x), axis]).astype(np.float64)
