@@ -33,7 +33,7 @@ RETRY_INTERVAL, REARM_TIME = 1.0, 0.1  # s
 
 
 class Readings:
-    """A simulator that only has readings: see `simulo.robot.Articulation`."""
+    """A simulator that only has readings: see `simulo.handles.Articulation`."""
 
     device = torch.device("cpu")
 

@@ -124,13 +124,13 @@ class Worlds:
             for env in waiting:
                 work(lane, env)
 
-        helpers = [self._pool.submit(drain, lane) for lane in range(1, min(self._threads, len(envs)))]
+        others = [self._pool.submit(drain, lane) for lane in range(1, min(self._threads, len(envs)))]
         try:
             drain(0)
         finally:
-            wait(helpers)  # no thread may touch a world after this returns
-        for helper in helpers:
-            helper.result()
+            wait(others)  # no thread may touch a world after this returns
+        for other in others:
+            other.result()
 
     def close(self) -> None:
         self._pool.shutdown()
