@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from simulo.collision import CollisionChecker, CollisionModel, ConvexShape, Kind, Payload, Primitives
-from simulo.description import RobotDescription
+from simulo.collision import (
+    CollisionChecker,
+    CollisionModel,
+    ConvexShape,
+    Kind,
+    Payload,
+    Primitives,
+    VoxelGrid,
+    build_model,
+)
+from simulo.description import Gripper, PadPoint, RobotDescription
 from simulo.errors import BackendError, CollisionModelError
+from tests.collision.robots import IDENTITY, box_piece, describe, joint, link
 from tests.collision.test_fk import uniform
 from tests.collision.worlds import grid, pose, poses
 
@@ -309,3 +319,39 @@ def test_reach_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q
     slow = checker._query.verdicts
     refused = quick[0] != int(Kind.CLEAR)
     assert same(quick[:4], slow[:4]) and same(quick[:, refused], slow[:, refused])
+
+
+@pytest.mark.parametrize("num_pieces", [2, 3, 4, 5])
+@pytest.mark.parametrize("against", ["self", "payload", "primitive", "cell"])
+def test_a_refused_links_distance_is_that_of_its_nearest_piece(num_pieces: int, against: str) -> None:
+    small = [box_piece((0.02, 0.02, 0.02), (-0.08 - 0.001 * k, 0.0, 0.0)) for k in range(num_pieces - 1)]
+    limits = {"axis": (1.0, 0.0, 0.0), "kind": "prismatic", "lower": -9.0, "upper": 9.0}
+    joints = [joint(f"slide{i}", "base", name, **limits) for i, name in enumerate(("palm", "comb"))]
+    joints.append(joint("finger", "palm", "jaw", role="gripper", **limits))
+    hand = Gripper(
+        "hand", "finger", "palm", ("jaw",), (), 0.04, 0.0, IDENTITY, (PadPoint("jaw", (0, 0, 0)),) * 2
+    )  # fmt: skip
+    cube = box_piece((0.1, 0.1, 0.1))
+    robot = describe(
+        "comb", ["base", "palm", "comb", "jaw"], joints, grippers=[hand], disabled=[("palm", "jaw")],
+        geometry=[link("palm", cube), link("comb", cube, *small), link("jaw", cube)],
+    )  # fmt: skip
+    checker = CollisionChecker(build_model(robot), 1, self_margin=0.2, world_margin=0.2)
+    q = torch.tensor([[0.0 if against == "self" else -5.0, 0.2, -8.0]])  # palm, comb, and the jaw out of the way
+    box, at = ConvexShape.box((0.1, 0.1, 0.1)), torch.tensor([[[5.0, 0, 0, 1, 0, 0, 0], [0.0, 0, 0, 1, 0, 0, 0]]])
+    if against == "payload":
+        checker.attach(Payload("hand", box, torch.tensor([[5.0, 0, 0, 1, 0, 0, 0]])))
+    elif against == "primitive":
+        checker.set_primitives(Primitives.of(["other", "box"], [box, box], at))
+    elif against == "cell":
+        filled = torch.zeros(1, 5, 5, 5, dtype=torch.bool)
+        filled[0, 4, 4, 4] = True
+        checker.set_voxels(
+            VoxelGrid.from_cells(filled, 0.1, torch.tensor([[-0.45] * 3]), torch.tensor([[1.0, 0, 0, 0]]))
+        )
+    truth = 0.2 - 0.09 - 0.001 * (num_pieces - 2) - 0.05
+    for distances in (False, True):
+        verdict = checker.check(q, distances=distances)
+        assert not verdict.clear[0]
+        assert not verdict.bound[0]
+        assert truth - 1e-5 <= float(verdict.distance[0]) <= truth, checker.describe(verdict, 0)

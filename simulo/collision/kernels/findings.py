@@ -56,10 +56,17 @@ def past(query: Query, margin: wp.float32) -> wp.float32:
 def counted(
     tally: Tally, gap: Gap, party_a: wp.int32, party_b: wp.int32, margin: wp.float32, distances: wp.int32
 ) -> Tally:
-    """The tally with one more pair evaluated. A gap that is not certainly above the margin (NaN included) is a hit."""
+    """The tally with one more pair evaluated. A gap that is not certainly above the margin (NaN included) is a hit.
+
+    After a hit, only other bodies of the two parties that were hit may be counted: the parties' distance is the least.
+    """
     tally.asked += 1
     tally.capped += gap.capped
-    if gap.lower > margin:
+    if tally.hit != 0:
+        if gap.lower < tally.lower:
+            tally.lower = gap.lower
+            tally.exact = gap.exact
+    elif gap.lower > margin:
         tally.cleared += 1
         if gap.lower < tally.lower:
             tally.lower = gap.lower

@@ -44,7 +44,7 @@ def check_payload_on_robot(
         link = bodies.link[body]
         apart = (bodies.gate[body] & ~active) == 0 and payloads.touch[env, slot, link] == wp.uint8(0)
         asked = query.slot_asked[slot] + query.link_asked[link] > wp.uint8(0)
-        if apart and asked and tally.hit == 0:
+        if apart and asked and (tally.hit == 0 or tally.party_b == link):
             other = body_frame(poses, m, body)
             reach = shapes.reach[shape] + shapes.reach[bodies.body[body][1]]
             gap = bounded(wp.length(other.position - frame.position) - reach - SLACK)

@@ -72,13 +72,15 @@ def self_kernel(
     near: Near,
     found_out: Findings,
 ):
-    """One thread per configuration: the pairs left over in ascending order, up to the first that is not clear."""
+    """One thread per configuration: the pairs left over in ascending order, up to the first that is not clear and what
+    other bodies its two links have, whose pairs follow it."""
     m = first + wp.tid()
     if m >= query.count[0]:
         return
     margin = query.margins[query.env[m // query.rows[0]], 0]
     distances = query.distances[0]
     tally = new_tally(query, margin)
+    going = wp.bool(True)
     if poses.finite[m] != 0:
         tally.asked = near.asked[m] - near.num[m]
         tally.cleared = tally.asked
@@ -87,12 +89,16 @@ def self_kernel(
             tally.exact = 0
         for w in range(near.pairs.shape[1]):
             word = near.pairs[m, w]
-            while word != wp.uint32(0) and tally.hit == 0:
+            while word != wp.uint32(0) and going:
                 p = 32 * w + lowest_bit(word)
                 word = word & (word - wp.uint32(1))
                 pair = pairs.pair[p]
                 a = pair[0]
                 b = pair[1]
+                if tally.hit != 0:
+                    going = bodies.link[a] == tally.party_a and bodies.link[b] == tally.party_b
+                    if not going:
+                        break
                 between = poses.hull_position[m, b] - poses.hull_position[m, a]
                 gap = bounded(wp.length(between) - pairs.reach[p] - SLACK)
                 if not gap.lower > tally.above:

@@ -135,11 +135,12 @@ def check_primitives(
     first_code: wp.int32,
     tally: Tally,
 ) -> Tally:
-    """The tally with every primitive of the environment, for a part whose hull's frame is `frame`."""
+    """The tally with every primitive of the environment, for a part whose hull's frame is `frame`; after a hit, with
+    the one that was hit."""
     margin = query.margins[env, 1]
     for k in range(primitives.count[0]):
         other = primitives.shape[env, k]
-        if other >= 0 and tally.hit == 0:
+        if other >= 0 and (tally.hit == 0 or tally.party_b == first_code + k):
             above = enough(tally, margin)
             apart = wp.length(poses.primitive_position[m, k] - frame.position)
             size = shapes.reach[part.shape] + shapes.reach[other]
@@ -184,6 +185,7 @@ def check_cells(
     placed: Placed,
     tally: Tally,
 ) -> Tally:
-    """The tally with the environment's cells, for what is placed on the grid, whose frame is `lattice`."""
+    """The tally with the environment's cells, for what is placed on the grid, whose frame is `lattice`; after a hit,
+    with the one that was hit."""
     exempt = region_in(query, poses, regions, m, env, region, lattice)
     return check_grid(pieces, shapes, grid, env, placed, exempt, tally, query.distances[0])

@@ -108,10 +108,12 @@ def check_brick(
     word: wp.uint64,
     corner: wp.vec3f,
     code: wp.int32,
+    sought: wp.int32,
     tally: Tally,
     distances: wp.int32,
 ) -> Tally:
-    """The tally with one brick's occupied cells; corner [m] in the lattice's frame, code of its first cell."""
+    """The tally with one brick's occupied cells; corner [m] in the lattice's frame, code of its first cell. sought: the
+    only cell to look at, or -1."""
     cell = grid.cell[0][0]
     half = half_of(shapes, placed.part.shape)
     cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
@@ -123,7 +125,9 @@ def check_brick(
     if box_clearance(middle, half + cube * 4.0) - cover > above:
         return tally
     left = word
-    while left != wp.uint64(0) and tally.hit == 0:
+    if sought >= 0:
+        left = word & (wp.uint64(1) << wp.uint64(sought & 63))
+    while left != wp.uint64(0) and (tally.hit == 0 or sought >= 0):
         bit = lowest_bit64(left)
         left = left & (left - wp.uint64(1))
         point = corner + cell_offset(bit, cell)
@@ -201,12 +205,24 @@ def check_grid(
     tally: Tally,
     distances: wp.int32,
 ) -> Tally:
-    """The tally with every occupied cell that can be near the placed part."""
+    """The tally with every occupied cell that can be near the placed part; after a hit, with the cell that was hit."""
+    sought = wp.int32(-1)
+    if tally.hit != 0:
+        sought = -tally.party_b - 2
+        if sought < 0:  # a primitive, or nothing
+            return tally
     if not wp.isfinite(placed.position):  # sums of huge inputs; nothing lies in a window around NaN
         return counted(tally, bounded(-FAR), placed.party, NONE, placed.margin, distances)
     window = window_of(shapes, grid, placed, enough(tally, placed.margin))
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
+    if sought >= 0:
+        place = sought // 64
+        at = wp.vec3i(place // counts[2] // counts[1], place // counts[2] % counts[1], place % counts[2])
+        window.low = wp.vec3i(wp.max(window.low[0], at[0]), wp.max(window.low[1], at[1]), wp.max(window.low[2], at[2]))
+        window.high = wp.vec3i(
+            wp.min(window.high[0], at[0] + 1), wp.min(window.high[1], at[1] + 1), wp.min(window.high[2], at[2] + 1)
+        )
     words = (counts[2] + 63) // 64
     z0 = window.low[2]
     z1 = window.high[2]
@@ -216,14 +232,14 @@ def check_grid(
             column = x * counts[1] + y
             for w in range(z0 // 64, (z1 + 63) // 64):
                 word = between_bits(columns[column * words + w], z0 - 64 * w, z1 - 64 * w)
-                while word != wp.uint64(0) and tally.hit == 0:
+                while word != wp.uint64(0) and (tally.hit == 0 or sought >= 0):
                     z = 64 * w + lowest_bit64(word)
                     word = word & (word - wp.uint64(1))
                     index = column * counts[2] + z
                     corner = wp.vec3f(wp.float32(x), wp.float32(y), wp.float32(z)) * brick
                     tally = check_brick(
                         pieces, shapes, grid, placed, exempt,
-                        grid.bricks[env, index], corner, index * 64, tally, distances,
+                        grid.bricks[env, index], corner, index * 64, sought, tally, distances,
                     )  # fmt: skip
     passed = enough(tally, placed.margin)
     if passed < tally.lower:  # what was passed over is only known to be farther than this

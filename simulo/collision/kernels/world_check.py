@@ -34,7 +34,8 @@ def world_kernel(
     found_out: Findings,
 ):
     """One thread per configuration: bodies in reach of something in ascending order, each against primitives and then
-    cells. Nothing is in reach where a stage that outranks this one refused already.
+    cells, up to the first hit and what other bodies that link has. Nothing is in reach where a stage that outranks this
+    one refused already.
     """
     m = first + wp.tid()
     if m >= query.count[0]:
@@ -42,6 +43,7 @@ def world_kernel(
     env = query.env[m // query.rows[0]]
     margin = query.margins[env, 1]
     tally = new_tally(query, margin)
+    going = wp.bool(True)
     tally.unknown = reach.unknown[m]
     tally.outside = reach.outside[m]
     mapped = grid.present[0] != 0
@@ -53,18 +55,22 @@ def world_kernel(
         lattice = in_base(query, poses, m, env, grid.pose[env])
     for w in range(reach.bodies.shape[1]):
         word = reach.bodies[m, w]
-        while word != wp.uint32(0) and tally.hit == 0:
+        while word != wp.uint32(0) and going:
             body = 32 * w + lowest_bit(word)
             word = word & (word - wp.uint32(1))
+            link = bodies.link[body]
+            if tally.hit != 0:
+                going = link == tally.party_a
+                if not going:
+                    break
             frame = body_frame(poses, m, body)
             part = part_of(bodies, body)
-            link = bodies.link[body]
             region = bodies.region[body]
             tally = check_primitives(
                 pieces, shapes, query, poses, primitives, regions,
                 m, env, part, frame, link, region, first_primitive_code, tally,
             )  # fmt: skip
-            if mapped and tally.hit == 0:
+            if mapped:
                 placed = placed_on(lattice, frame, part, link, margin)
                 tally = check_cells(pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, tally)
     store(m, tally, found_out)
