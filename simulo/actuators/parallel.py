@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -217,8 +218,8 @@ def _check_numbers(position_tolerance: float, velocity_tolerance: float, settle_
     for name, value in (("position_tolerance", position_tolerance), ("velocity_tolerance", velocity_tolerance)):
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a finite number >= 0, got {value}")
-    if settle_updates < 1:
-        raise ValueError(f"settle_updates must be at least 1, got {settle_updates}")
+    if not isinstance(settle_updates, Integral) or isinstance(settle_updates, bool) or settle_updates < 1:
+        raise ValueError(f"settle_updates must be a whole number of at least 1, got {settle_updates!r}")
 
 
 def _check_widths(open_width: Width, closed_width: Width, position_tolerance: float) -> None:

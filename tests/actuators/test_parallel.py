@@ -190,6 +190,9 @@ def test_a_width_that_the_finger_cannot_reach_is_refused_rather_than_clamped():
         {"position_tolerance": -0.001},
         {"velocity_tolerance": float("nan")},
         {"settle_updates": 0},
+        {"settle_updates": 1.5},
+        {"settle_updates": float("nan")},
+        {"settle_updates": True},
     ],
 )
 def test_the_constructor_guards(options):
