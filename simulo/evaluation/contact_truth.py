@@ -15,8 +15,8 @@ import trimesh
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
-from simulo.description import FixedAttachment, RobotDescription, reference_fk
-from simulo.description.kinematics import edges_from_root
+from simulo.description import RobotDescription, reference_fk
+from simulo.evaluation.mujoco_tree import kinematic_tree, model_positions
 from simulo.evaluation.truth import bvh_of, distance_between
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ class HullTruth:
         self.pairs = tuple(pairs)
         self._pieces = pieces
         self._description = description
-        spec, bodies = _tree(description)
+        spec, bodies = kinematic_tree(description)
         for link in pieces:
             for k, vertices in enumerate(pieces[link]):
                 mesh = spec.add_mesh(name=f"{link}:{k}")
@@ -47,14 +47,13 @@ class HullTruth:
                 spec.add_pair(geomname1=f"{a}:{i}", geomname2=f"{b}:{j}", margin=0.0, gap=0.0)
         self._model = spec.compile()
         self._data = mujoco.MjData(self._model)
-        self._columns, self._factors, self._offsets = _followers(description, self._model)
         self._pair_of_geoms = self._numbered_geoms()
 
     def touching(self, q: ArrayLike, step: Callable[[int], None] = lambda done: None) -> NDArray[np.bool_]:
         """Where pairs touch, shape (K, num_pairs), at configurations q [rad or m], shape (K, dof). step: called with
         how many are done."""
         model, data = self._model, self._data
-        places = np.asarray(q, np.float64)[:, self._columns] * self._factors + self._offsets
+        places = model_positions(self._description, model, q)
         out = np.zeros((len(places), len(self.pairs)), dtype=bool)
         for row, place in enumerate(places):
             data.qpos[:] = place
@@ -82,38 +81,6 @@ class HullTruth:
         numbers = {frozenset(pair): k for k, pair in enumerate(self.pairs)}
         link_of = [self._model.geom(g).name.rsplit(":", 1)[0] for g in range(self._model.ngeom)]
         return np.array([[numbers.get(frozenset((a, b)), 0) for b in link_of] for a in link_of], dtype=np.int64)
-
-
-def _tree(description: RobotDescription) -> tuple[mujoco.MjSpec, dict[str, mujoco.MjsBody]]:
-    """The description's kinematics as massless-but-legal bodies of a MuJoCo model."""
-    spec = mujoco.MjSpec()
-    spec.compiler.degree = False
-    bodies = {description.root_link: spec.worldbody.add_body(name=description.root_link)}
-    for edge in edges_from_root(description):
-        body = bodies[edge.parent].add_body(
-            name=edge.child, pos=list(edge.origin.position), quat=list(edge.origin.orientation_wxyz)
-        )
-        bodies[edge.child] = body
-        if not isinstance(edge, FixedAttachment):
-            slides = edge.type == "prismatic"
-            kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
-            body.add_joint(name=edge.name, type=kind, axis=list(edge.axis))
-    for body in bodies.values():
-        body.mass, body.inertia, body.explicitinertial = 1.0, [1.0, 1.0, 1.0], True
-    return spec, bodies
-
-
-def _followers(description: RobotDescription, model: mujoco.MjModel) -> tuple[NDArray[np.int64], Array, Array]:
-    """Per position of the model: the command column it goes by, factor and offset."""
-    columns = np.zeros(model.nq, dtype=np.int64)
-    factors, offsets = np.ones(model.nq), np.zeros(model.nq)
-    number = {name: k for k, name in enumerate(description.joint_names)}
-    for joint in description.joints:
-        columns[model.joint(joint.name).qposadr[0]] = number[joint.name]
-    for mimic in description.mimic_joints:
-        place = model.joint(mimic.name).qposadr[0]
-        columns[place], factors[place], offsets[place] = number[mimic.mimics], mimic.multiplier, mimic.offset
-    return columns, factors, offsets
 
 
 def separated(a: Array, b: Array) -> bool:

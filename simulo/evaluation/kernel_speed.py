@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from simulo.collision import CollisionChecker, CollisionModel
 from simulo.description import RobotDescription
-from simulo.evaluation.peers import mujoco_model, mujoco_positions
+from simulo.evaluation.mujoco_tree import model_positions
+from simulo.evaluation.peers import mujoco_model
 
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
 ROUNDS = 9
@@ -158,7 +159,7 @@ def _mujoco(description: RobotDescription, model: CollisionModel, poses: NDArray
     """MuJoCo's kinematics and collision, net of what the calls from Python cost with a model of nothing."""
     robot, nothing = mujoco_model(description, model), mujoco.MjModel.from_xml_string("<mujoco/>")
     data, no_data = mujoco.MjData(robot), mujoco.MjData(nothing)
-    rows = mujoco_positions(description, robot, poses.astype(np.float64))
+    rows = model_positions(description, robot, poses.astype(np.float64))
     qpos, no_qpos, empty = data.qpos, no_data.qpos, np.zeros(0)
 
     def call() -> float:

@@ -11,7 +11,8 @@ import torch
 import simulo
 from simulo.collision import build_model
 from simulo.evaluation.gate_speed import bench_gate
-from simulo.evaluation.peers import mujoco_model, mujoco_positions
+from simulo.evaluation.mujoco_tree import model_positions
+from simulo.evaluation.peers import mujoco_model
 from simulo.evaluation.task_file import load_task_class
 
 
@@ -77,7 +78,7 @@ def test_the_peer_answers_the_same_question() -> None:
     lower, upper = (np.array([getattr(joint, side) for joint in description.joints]) for side in ("lower", "upper"))
     q = rng.uniform(lower, upper, size=(400, len(lower))).astype(np.float32)
     hits = []
-    for row in mujoco_positions(description, peer, q.astype(np.float64)):
+    for row in model_positions(description, peer, q.astype(np.float64)):
         data.qpos = row
         mujoco.mj_kinematics(peer, data)
         mujoco.mj_collision(peer, data)
