@@ -36,7 +36,7 @@ GLOBAL_OPTIONS = tuple(
         "disableflags",
         "enableflags",
     )
-    if hasattr(mujoco.MjSpec().option, option)
+    if hasattr(type(mujoco.MjSpec().option), option)  # some are newer than others
 )
 
 
