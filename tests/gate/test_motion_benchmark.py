@@ -1,4 +1,4 @@
-"""A hundredth of `benchmarks/motion_check.py`, whose results are committed: what it counts must hold here too."""
+"""A twentieth of the committed run of `benchmarks/motion_check.py`: what that counted must hold here too."""
 
 from __future__ import annotations
 
