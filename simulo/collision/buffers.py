@@ -239,6 +239,7 @@ class WorldBuffers:
 
     primitive_shape: torch.Tensor
     primitive_pose: torch.Tensor
+    primitive_offset: torch.Tensor
     primitive_count: torch.Tensor
     payload_gripper: torch.Tensor
     payload_shape: torch.Tensor
@@ -260,6 +261,7 @@ class WorldBuffers:
         return WorldBuffers(
             primitive_shape=torch.full((n, k), -1, dtype=torch.int32, **on),
             primitive_pose=unit_poses(n, k, device=device),
+            primitive_offset=torch.zeros(k, 3, **on),
             primitive_count=torch.zeros(1, dtype=torch.int32, **on),
             payload_gripper=torch.arange(slots, dtype=torch.int32, **on) // max(per_hand, 1),
             payload_shape=torch.full((n, slots), -1, dtype=torch.int32, **on),
@@ -276,6 +278,7 @@ class WorldBuffers:
         out = Primitives()
         out.shape, out.count = view(self.primitive_shape), view(self.primitive_count)
         out.pose = view(self.primitive_pose, pose7)
+        out.offset = view(self.primitive_offset, wp.vec3f)
         return out
 
     def as_payloads(self, num_hands: int) -> Payloads:

@@ -70,7 +70,6 @@ class CollisionChecker:
         slots = self._first_primitive_slot + max_primitives
         self._library = ShapeLibrary(model.shapes, slots, str(self.device))
         self._primitives: Primitives | None = None
-        self._primitive_offsets = torch.zeros(0, 3, device=self.device)
         self._selections: dict[Links, Selection] = {None: everything}
         self._settings: tuple[object, ...] = ()
         self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
@@ -205,16 +204,16 @@ class CollisionChecker:
         for k, (name, shape) in enumerate(zip(primitives.names, primitives.shapes, strict=True)):
             offsets[k] = self._library.put(self._first_primitive_slot + k, shape, f"primitive {name!r}").offset
         self._primitives = primitives
-        self._primitive_offsets = torch.from_numpy(offsets).to(self.device)
+        self._world.primitive_offset[:count] = torch.from_numpy(offsets)
         self._world.primitive_count.fill_(count)
         self.move_primitives(primitives.pose, primitives.valid)
 
     def move_primitives(self, pose: torch.Tensor, valid: torch.Tensor) -> None:
         """New poses (num_envs, K, 7) of the primitives in use, and where each exists (num_envs, K)."""
-        count = len(self._primitive_offsets)
+        count = 0 if self._primitives is None else len(self._primitives.names)
         refuse_unless("pose", pose, (self.sizes.num_envs, count, 7), torch.float32, self.device)
         refuse_unless("valid", valid, (self.sizes.num_envs, count), torch.bool, self.device)
-        self._world.primitive_pose[:, :count] = packed_poses(pose, self._primitive_offsets)
+        self._world.primitive_pose[:, :count] = pose
         first = self._library.shape_index(self._first_primitive_slot)
         slots = torch.arange(first, first + count, dtype=torch.int32, device=self.device)
         self._world.primitive_shape[:, :count] = torch.where(valid, slots, -1)

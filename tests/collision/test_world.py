@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -334,3 +335,26 @@ def test_margins_are_wider_where_they_are_asked_to_be_and_nowhere_else() -> None
     assert torch.equal(checker.check(q).block, plain), "and only that time"
     broken = checker.check(q, widen=torch.tensor([0.0, torch.nan, -1e-3]))
     assert broken.clear.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("away", [0.0, 100.0, 1000.0])
+def test_b48_a_shape_off_its_frames_middle_stays_where_it_is_far_from_the_origin(away: float) -> None:
+    checker = CollisionChecker(build_model(sliders()), 3, world_margin=0.0)
+    near = torch.tensor(pose((0.0, 0.0, 0.0), Rotation.from_euler("xyz", [0.3, -0.2, 1.1])), dtype=torch.float32)
+    w, x, y, z = near[3:].double().tolist()
+    turn = Rotation.from_quat([x, y, z, w])
+    # Cubes of 5 mm whose own frame is far from them; on the env's lattice of float32 only that frame can lie.
+    middles = np.array([[0.0527, 0.0113, 0.0031], [0.0531, -0.0007, 0.0291], [0.0777, 0.0203, -0.0119]])
+    cube = np.array(list(itertools.product((-0.0025, 0.0025), repeat=3)))
+    shapes = [ConvexShape(turn.inv().apply(middle + cube)) for middle in middles]
+    base = torch.tensor([[away, -away, 0.5 * away, 1.0, 0.0, 0.0, 0.0]] * 3)
+    at = base[:, None].repeat(1, 3, 1)
+    at[..., 3:] = near[3:]
+    there = torch.eye(3, dtype=torch.bool)
+    checker.set_primitives(Primitives(("a", "b", "c"), tuple(shapes), at, there))
+    verdict = checker.check(torch.zeros(3, 2), base, distances=True)
+    truth = [np.linalg.norm(np.maximum(np.abs(middle) - 0.05 - 0.0025, 0.0)) for middle in middles]
+    found = verdict.distance.double().numpy()
+    assert not verdict.bound.any()
+    assert (found <= truth).all()
+    assert (found >= np.array(truth) - 1e-5).all()

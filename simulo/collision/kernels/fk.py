@@ -144,6 +144,8 @@ def fk_kernel(
     if query.num_asked[2] != 0:
         for k in range(primitives.count[0]):
             away = position_of(primitives.pose[env, k]) - position_of(query.base_pose[env])
-            poses_out.primitive_position[m, k] = away * base
+            poses_out.primitive_position[m, k] = (
+                away * base + rotation_of(primitives.pose[env, k]) * primitives.offset[k] * base
+            )
     pose_links(tree, query, m, env, active, dof, poses_out)
     pose_hulls(bodies, m, active, poses_out)

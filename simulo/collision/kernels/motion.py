@@ -22,6 +22,7 @@ from simulo.collision.kernels.surroundings import (
     in_base,
     payload_frame,
     primitive_exempted,
+    primitive_frame,
     region_in,
     relative,
 )
@@ -277,7 +278,7 @@ def world_on_way(
             gap = bounded(apart - size - slack_of(apart))
             exempted = wp.bool(False)
             if not gap.lower > kept:
-                placed = in_base(query, poses, m, env, scene.primitives.pose[env, k])
+                placed = primitive_frame(poses, scene.primitives, m, env, k)
                 exempted = primitive_exempted(
                     scene.shapes, query, poses, scene.regions, m, env, region, k, other, placed
                 )

@@ -40,6 +40,15 @@ def relative(a: Frame, b: Frame) -> Frame:
 
 
 @wp.func
+def primitive_frame(poses: Poses, primitives: Primitives, m: wp.int32, env: wp.int32, k: wp.int32) -> Frame:
+    """The primitive's packed frame in the base frame."""
+    out = Frame()
+    out.rotation = wp.transpose(poses.base[m]) * rotation_of(primitives.pose[env, k])
+    out.position = poses.primitive_position[m, k]
+    return out
+
+
+@wp.func
 def body_frame(poses: Poses, m: wp.int32, body: wp.int32) -> Frame:
     out = Frame()
     out.rotation = poses.hull_rotation[m, body]
@@ -147,7 +156,7 @@ def check_primitives(
             gap = bounded(apart - size - slack_of(apart))
             exempted = wp.bool(False)
             if not gap.lower > above:
-                placed = in_base(query, poses, m, env, primitives.pose[env, k])
+                placed = primitive_frame(poses, primitives, m, env, k)
                 exempted = primitive_exempted(shapes, query, poses, regions, m, env, region, k, other, placed)
                 between = relative(frame, placed)
                 gap = parts_gap(pieces, shapes, part, bare(other), between.rotation, between.position, above)

@@ -123,7 +123,8 @@ class Poses:
 
     finite (M): 1 when every input of the configuration is. active (M): bit mask of grippers posed at measured values.
     base (M): rotation of the base in the env frame. link_rotation, link_position [m] (M, L).
-    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls. primitive_position [m] (M, K).
+    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls. primitive_position [m] (M, K): the
+    primitives' packed origins.
     centre (M, 3 x blocks x LANES) [m]: the hulls' positions once more, axis by axis and by `Bodies.lane`. lanes
     (M, 3, blocks): the same memory, a block at a time.
     """
@@ -142,11 +143,13 @@ class Poses:
 
 @wp.struct
 class Primitives:
-    """World primitives. shape (N, K): index in the pool, -1 for none; pose (N, K): the shape's packed frame
-    in the env frame. count (1): primitives in use."""
+    """World primitives. shape (N, K): index in the pool, -1 for none; pose (N, K): the shape's own frame in the env
+    frame. offset (K) [m]: the packed frame's origin in that; not in the pose, which is coarse far from the env's
+    origin. count (1): primitives in use."""
 
     shape: wp.array2d(dtype=wp.int32)
     pose: wp.array2d(dtype=pose7)
+    offset: wp.array(dtype=wp.vec3f)
     count: wp.array(dtype=wp.int32)
 
 
