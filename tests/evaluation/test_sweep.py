@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
+import trimesh
 from typer.testing import CliRunner
 
 from simulo.cli import app
@@ -111,7 +114,12 @@ def test_the_command_writes_figures_and_pages(tmp_path) -> None:
     assert CliRunner().invoke(app, ["sweep", "openarm", "--resume"]).exit_code == 2
 
 
-def test_the_robot_page_holds_every_link() -> None:
-    description = load_description("openarm")
-    assert len(robot_page(description)) > 1_000_000
-    assert np.all([link in description.geometry for link in description.links])
+def test_the_robot_page_holds_every_link_and_every_piece_of_it() -> None:
+    description = load_description("gantry")
+    data = re.search(r'base64_data="([^"]+)"', robot_page(description))
+    assert data is not None
+    scene = trimesh.load_scene(io.BytesIO(base64.b64decode(data[1])), file_type="glb")
+    pieces = {
+        f"{link} piece {k}" for link, geometry in description.geometry.items() for k in range(len(geometry.pieces))
+    }
+    assert set(scene.graph.nodes_geometry) == pieces | {f"{link} mesh" for link in description.geometry}
