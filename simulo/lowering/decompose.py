@@ -30,17 +30,22 @@ OFFSETS = 9
 THINNEST = 2e-4
 """[m] A piece thinner than this anywhere is no piece: its hull would grow out of proportion when it is rounded."""
 
-_SPACING = 1e-3
+_FINEST = 1e-3
+_SAMPLES_ACROSS = 150
 _TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The part of a link below every one of its planes. corners [m], shape (C, 3): the cell's own, inside the link."""
+    """The part of a link below every one of its planes. corners [m], shape (C, 3): the cell's own, inside the link.
+
+    spacing [m]: of the samples by which its piece is compared with others; no proof rests on it.
+    """
 
     surface: Surface
     planes: tuple[Plane, ...]
     corners: NDArray[np.float64]
+    spacing: float
 
     @property
     def points(self) -> NDArray[np.float64]:
@@ -54,7 +59,7 @@ class Cell:
     @cached_property
     def samples(self) -> NDArray[np.float64]:
         """Points spread over the piece's surface [m], shape (S, 3)."""
-        return thinned(on_triangles(self.hull.points[self.hull.simplices], 2.0 * _SPACING), _SPACING)
+        return thinned(on_triangles(self.hull.points[self.hull.simplices], 2.0 * self.spacing), self.spacing)
 
 
 def decompose(vertices: NDArray[np.float64], faces: NDArray[np.int64], count: int, label: str) -> list[Cell]:
@@ -64,9 +69,10 @@ def decompose(vertices: NDArray[np.float64], faces: NDArray[np.int64], count: in
     volume of hulls. No random number is drawn. Raises LoweringError when no piece can be cut any further.
     """
     matter = Matter(vertices, faces)
-    whole = Cell(Surface(vertices, faces), (), np.empty((0, 3)))
+    spacing = max(_FINEST, float(np.linalg.norm(np.ptp(vertices, axis=0))) / _SAMPLES_ACROSS)
+    whole = Cell(Surface(vertices, faces), (), np.empty((0, 3)), spacing)
     convex_hull(vertices, label)
-    surface = KDTree(thinned(on_triangles(vertices[faces], _SPACING), _SPACING))
+    surface = KDTree(thinned(on_triangles(vertices[faces], spacing), spacing))
     cells = [whole]
     distances = [_stand_off(whole, surface)]
     whole_for_good: set[int] = set()
@@ -118,7 +124,7 @@ def _halves(cell: Cell, matter: Matter) -> tuple[Cell, Cell] | None:
         if not (len(below.faces) and len(above.faces)):
             continue
         opposite = Plane(-plane.normal, -plane.offset)
-        halves = _cell(below, (*cell.planes, plane), matter), _cell(above, (*cell.planes, opposite), matter)
+        halves = _cell(cell, below, plane, matter), _cell(cell, above, opposite, matter)
         if all(is_whole(half.points, THINNEST) for half in halves):
             return halves
     return None
@@ -150,8 +156,9 @@ def _directions(outline: NDArray[np.float64]) -> NDArray[np.float64]:
     return (units @ (axes * np.sign(largest))).round(9)
 
 
-def _cell(surface: Surface, planes: tuple[Plane, ...], matter: Matter) -> Cell:
-    return Cell(surface, planes, matter.holding(cell_corners(planes)))
+def _cell(whole: Cell, surface: Surface, plane: Plane, matter: Matter) -> Cell:
+    planes = (*whole.planes, plane)
+    return Cell(surface, planes, matter.holding(cell_corners(planes)), whole.spacing)
 
 
 def cell_corners(planes: Sequence[Plane]) -> NDArray[np.float64]:
