@@ -11,6 +11,18 @@ from rich.table import Table
 
 from simulo.cli.output import JsonFile, figure, out, progress, quiet_warp, write_figures
 
+REFERENCE = {
+    "franka_panda": "2/3000",
+    "ur5e": "3/3000",
+    "ur10e": "14/3000",
+    "rizon4": "1/3000",
+    "so100": "0/3000",
+    "openarm": "1/3000",
+    "h1": "241/3000",
+    "g1": "999/1000",
+}
+"""False stops / poses of the design that simulo started from: one hull or a few capsules a link, against its hulls."""
+
 
 def sweep(
     robots: Annotated[list[str], typer.Argument(metavar="ROBOT...", help="Names of `simulo robots`, folders, or all.")],
@@ -42,7 +54,8 @@ def sweep(
             if state is not None and not resume:
                 state.unlink(missing_ok=True)
             done.append(run_sweep(name, poses, seed, truth, state, moved))
-    out.print(_table([sweep.figures for sweep in done], f"{poses} poses against {truth} truth, seed {seed}"))
+    title = f"{poses} poses against {truth} truth, seed {seed}"
+    out.print(_table([sweep.figures for sweep in done], title, compared=truth == "hull"))
     if report is not None:
         page = write_sweep_pages(done, [load_description(name) for name in names], report)
         out.print(f"report page: {page}", highlight=False, soft_wrap=True)
@@ -52,10 +65,13 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _table(rows: list[dict[str, Any]], title: str) -> Table:
+def _table(rows: list[dict[str, Any]], title: str, compared: bool) -> Table:
+    """compared: with the reference's false stops, which are known against hulls only."""
     table = Table("robot", title=title, box=SIMPLE_HEAD)
     for column in ("refused", "slop", "contacts", "missed", "false", "rest mm", "pairs", "exempt"):
         table.add_column(column, justify="right")
+    if compared:
+        table.add_column("reference", justify="right")
     for row in rows:
         rest = figure(row["rest"]["min_distance_mm"])
         counts = (row[key] for key in ("refused", "slop_only", "contacts", "missed", "false_stops"))
@@ -65,5 +81,6 @@ def _table(rows: list[dict[str, Any]], title: str) -> Table:
             rest if row["rest"]["clear"] else f"[red]{rest}[/]",
             str(row["pairs_checked"]),
             str(row["pairs_exempt"]),
+            *([REFERENCE.get(row["robot"], "")] if compared else []),
         )
     return table
