@@ -18,7 +18,8 @@ import trimesh
 from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.description.load import load_robot_file
-from simulo.evaluation.sweep import SEED, Counts, measured, uniform
+from simulo.evaluation.configuration import uniform
+from simulo.evaluation.sweep import SEED, Counts, measured
 from simulo.lowering import link_meshes
 from simulo.lowering.fit import LinkCut, fit_link
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from simulo.collision import CollisionChecker, CollisionModel, Kind, build_model
 from simulo.collision.model import FingerModel
@@ -31,6 +32,13 @@ def configuration(description: RobotDescription, values: Sequence[float]) -> np.
             f"{', '.join(names)}"
         )
     return np.asarray(values, dtype=np.float32)
+
+
+def uniform(description: RobotDescription, unit: NDArray[np.float64]) -> NDArray[np.float32]:
+    """In-limit configurations from numbers in [0, 1), shape (K, dof); joints without limits over one turn."""
+    lower = np.array([-math.pi if math.isinf(joint.lower) else joint.lower for joint in description.joints])
+    upper = np.array([math.pi if math.isinf(joint.upper) else joint.upper for joint in description.joints])
+    return np.clip(lower + (upper - lower) * unit, lower, upper).astype(np.float32)
 
 
 def check_configuration(

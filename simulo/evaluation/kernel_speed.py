@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from simulo.collision import CollisionChecker, CollisionModel
 from simulo.description import RobotDescription
+from simulo.evaluation.configuration import uniform
 from simulo.evaluation.mujoco_tree import model_positions
 from simulo.evaluation.peers import mujoco_model
 
@@ -34,14 +35,6 @@ DISTANCE_POSES = 100
 Report = Callable[[str, int, int], None]
 
 
-def uniform_poses(description: RobotDescription, count: int, seed: int = 0) -> NDArray[np.float32]:
-    """Configurations [rad or m], shape (count, dof), uniform within joint limits (a turn where there is none)."""
-    lower, upper = (np.array([getattr(j, side) for j in description.joints], np.float64) for side in ("lower", "upper"))
-    free = ~np.isfinite(lower) | ~np.isfinite(upper)
-    lower, upper = np.where(free, -np.pi, lower), np.where(free, np.pi, upper)
-    return np.random.default_rng(seed).uniform(lower, upper, (count, len(lower))).astype(np.float32)
-
-
 def bench_kernel(
     description: RobotDescription, model: CollisionModel, batches: Sequence[int] = BATCHES, report: Report | None = None
 ) -> dict[str, Any]:
@@ -50,7 +43,7 @@ def bench_kernel(
     batches: kinematics and the self check up to the first hit. A peer named "... distances" measures every pair, and
     its ratio is to our least distance over all pairs.
     """
-    poses = uniform_poses(description, max(batches))
+    poses = uniform(description, np.random.default_rng(0).random((max(batches), model.num_joints)))
     ours = {batch: _self_check(model, poses[:batch]) for batch in batches}
     peers = _peers(description, model, poses[:PEER_POSES])
     distances = _distances(model, poses[:DISTANCE_POSES])

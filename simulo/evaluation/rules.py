@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription
 from simulo.description.schema import DOP_DIRECTIONS, ConvexPiece
-from simulo.evaluation.sweep import SEED, uniform
+from simulo.evaluation.configuration import uniform
+from simulo.evaluation.sweep import SEED
 from simulo.lowering.capsules import frame_along
 from simulo.lowering.exemptions import exempt_pairs
 from simulo.lowering.meshes import capsule

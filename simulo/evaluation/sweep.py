@@ -7,7 +7,6 @@ apart and no part lies inside another's. Contacts, missed contacts and false sto
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from simulo.collision import CollisionChecker, CollisionModel, build_model
 from simulo.description import RobotDescription, load_description
 from simulo.errors import SimuloError
-from simulo.evaluation.configuration import check_configuration
+from simulo.evaluation.configuration import check_configuration, uniform
 from simulo.evaluation.contact_truth import HullTruth, MeshTruth, Pair
 from simulo.evaluation.meshes import true_meshes
 from simulo.files import write_json
@@ -159,17 +158,6 @@ def _figures(
         "false_by_pair": dict(counts.false_by_pair.most_common()),
         "missed_by_pair": dict(counts.missed_by_pair.most_common()),
     }
-
-
-def uniform(description: RobotDescription, unit: NDArray[np.float64]) -> NDArray[np.float32]:
-    """In-limit configurations from numbers in [0, 1), shape (K, dof); joints without limits over one turn."""
-    lower = np.array(
-        [max(joint.lower, -math.pi) if math.isinf(joint.lower) else joint.lower for joint in description.joints]
-    )
-    upper = np.array(
-        [min(joint.upper, math.pi) if math.isinf(joint.upper) else joint.upper for joint in description.joints]
-    )
-    return np.clip(lower + (upper - lower) * unit, lower, upper).astype(np.float32)
 
 
 def _verdicts(checker: CollisionChecker, q: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -38,10 +38,11 @@ def test_coal_answers_the_same_question() -> None:
     """Whatever pinocchio with coal hits, the checker hits too: the other way round coal misses some (its boolean)."""
     pytest.importorskip("pinocchio")
     from simulo.evaluation.coal_peer import CoalPeer
-    from simulo.evaluation.kernel_speed import uniform_poses
+    from simulo.evaluation.configuration import uniform
 
     description = simulo.load_description("openarm")
-    peer, poses = CoalPeer(description, build_model(description)), uniform_poses(description, 400, seed=3)
+    peer = CoalPeer(description, build_model(description))
+    poses = uniform(description, np.random.default_rng(3).random((400, len(description.joints))))
     theirs = [peer.collides(row) for row in peer.positions(poses)]
     ours = (~simulo.CollisionGate("openarm", world="none").check(poses).clear).tolist()
     assert sum(theirs) >= 20
