@@ -425,6 +425,8 @@ class CollisionChecker:
             self._defaulted.add(name)
 
     def _selection(self, links: Links) -> Selection:
+        if not isinstance(links, str | tuple | None):
+            raise CollisionModelError(f"links must be a name, a pair of names or None, got {type(links).__name__}")
         if links not in self._selections:
             self._selections[links] = select(self.model, self.sizes.payloads_per_gripper, links)
         return self._selections[links]

@@ -171,7 +171,10 @@ class CollisionGate:
         if base_pose is not None:
             base = any_pose_rows(base_pose, self.num_envs, "base_pose").to(base)
         session.refresh()
-        wider = torch.as_tensor(widen, dtype=torch.float32, device=base.device).expand(self.num_envs)
+        wider = torch.as_tensor(widen, dtype=torch.float32, device=base.device)
+        if tuple(wider.shape) not in ((), (1,), (self.num_envs,)):
+            raise ValueError(f"widen must be one length or ({self.num_envs},) of them, got {tuple(wider.shape)}")
+        wider = wider.expand(self.num_envs)
         return session.check(candidates.contiguous(), base, ids, links, world, distances, wider)
 
     def describe(self, env_id: int) -> str:

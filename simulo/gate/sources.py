@@ -28,6 +28,8 @@ def as_world(
     kind = "primitives" if isinstance(given, Primitives) else "voxels"
     if settings.world != kind:
         raise GateError(f"this gate was made with world={settings.world!r} and takes no {kind}; make another gate")
+    if stamp is not None and not isinstance(stamp, Tensor):
+        raise GateError(f"stamp must be a tensor of shape {tuple(now.shape)} in seconds, got {type(stamp).__name__}")
     count = _num_envs(given)
     if count != len(now):
         raise GateError(f"the world has {count} environments, the gate {len(now)}")

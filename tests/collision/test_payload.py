@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -149,3 +151,13 @@ def test_measured_fingers_are_checked_beside_the_commanded_ones(pincer_model: Co
     assert checker.check(q).clear.all(), "what was left out is not remembered"
     with pytest.raises(CollisionModelError, match="belong together"):
         checker.check(q, measured=measured)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e15, 1e20, 1e30])
+def test_a_payload_too_large_for_float32_to_measure_is_no_clear_one(pincer_model: CollisionModel, size: float) -> None:
+    corners = np.array(list(itertools.product((-1.0, 0.7), repeat=3))) * size
+    checker = CollisionChecker(pincer_model, 1)
+    checker.attach(Payload("left", ConvexShape(corners), poses(1)))
+    for distances in (False, True):
+        verdict = checker.check(torch.zeros(1, pincer_model.num_joints), distances=distances)
+        assert not verdict.clear[0]

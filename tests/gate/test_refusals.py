@@ -49,6 +49,18 @@ def test_a_map_of_unknown_age_is_not_fresh(gate):
         gate.set_world(empty_map(), stamp=torch.tensor([torch.nan], dtype=torch.float64))
 
 
+@pytest.mark.parametrize("stamp", [0.0, [0.0]])
+def test_a_stamp_that_is_no_tensor_is_refused_by_name(gate, stamp):
+    with pytest.raises(GateError, match=r"stamp must be a tensor of shape \(1,\)"):
+        gate.set_world(empty_map(), stamp=stamp)
+
+
+@pytest.mark.parametrize(("options", "said"), [({"widen": torch.zeros(3)}, "widen"), ({"links": 3}, "links")])
+def test_questions_of_another_shape_are_refused_by_name(gate, options, said):
+    with pytest.raises(ValueError, match=f"{said} must be"):
+        gate.check(rest(), **options)
+
+
 @pytest.mark.parametrize("world", [None, "none", 7])
 def test_what_is_no_world_is_refused_by_name(gate, world):
     with pytest.raises(GateError, match=r"VoxelGrid, Primitives or a perception.*world='none'"):

@@ -343,7 +343,8 @@ def payload_on_robot(
                 part = bare(scene.payloads.shape[env, held])
         if ask and tally.hit == 0:
             reach = scene.shapes.reach[shape] + scene.shapes.reach[part.shape]
-            gap = bounded(wp.length(other.position - frame.position) - reach - slack_of(reach))
+            apart = wp.length(other.position - frame.position)
+            gap = bounded(apart - reach - slack_of(apart))
             kept = margin + half * (own + way.moved[m, levers.num_pairs + k])
             if k < bodies and not gap.lower > kept:
                 kept = margin + half * ball_motion_to(levers, way, m, scene.payloads.link[env, slot], ball, k)

@@ -2,8 +2,7 @@
 
 import warp as wp
 
-from simulo.collision.kernels.bodies import bare, bounded, part_of, parts_gap
-from simulo.collision.kernels.convex import SLACK
+from simulo.collision.kernels.bodies import bare, bounded, part_of, parts_gap, slack_of
 from simulo.collision.kernels.findings import Tally, counted, enough, new_tally, store
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.surroundings import (
@@ -47,7 +46,8 @@ def check_payload_on_robot(
         if apart and asked and (tally.hit == 0 or tally.party_b == link):
             other = body_frame(poses, m, body)
             reach = shapes.reach[shape] + shapes.reach[bodies.body[body][1]]
-            gap = bounded(wp.length(other.position - frame.position) - reach - SLACK)
+            away = wp.length(other.position - frame.position)
+            gap = bounded(away - reach - slack_of(away))  # no number, and so no bound, where float32 overflows
             above = enough(tally, margin)
             if not gap.lower > above:
                 between = relative(other, frame)
