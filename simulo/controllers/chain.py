@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from simulo.description import FixedAttachment, Joint, MimicJoint, RobotDescription
+from simulo.description.kinematics import all_edges
 from simulo.pose import Pose
 
 
@@ -102,9 +103,7 @@ def chain_to(description: RobotDescription, link: str, frame: Pose, device: torc
 
 
 def _edges_to(description: RobotDescription, link: str) -> list[Joint | FixedAttachment]:
-    by_child = {
-        edge.child: edge for edge in (*description.joints, *description.fixed_attachments, *description.mimic_joints)
-    }
+    by_child = {edge.child: edge for edge in all_edges(description)}
     edges: list[Joint | FixedAttachment] = []
     at = link
     while at != description.root_link:
