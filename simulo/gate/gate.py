@@ -115,6 +115,7 @@ class CollisionGate:
         self._asked_for = None if device == "auto" else resolve_device(device)
         self._objects: dict[str, ConvexShape] = {}
         self._grasped: dict[tuple[int, str], DeclaredGrasp] = {}
+        self._last: Verdict | None = None  # of an environment's steps
         self._audit = None if audit is None else Audit(audit)
 
     @cached_property
@@ -160,7 +161,7 @@ class CollisionGate:
         dof = self.model.num_joints
         if candidates.ndim == 1:
             candidates = candidates[None]
-            env_ids = [0] if env_ids is None and session.body.num_envs > 0 else env_ids
+            env_ids = [0] if env_ids is None else env_ids
         if candidates.ndim not in (2, 3) or candidates.shape[-1] != dof or 0 in candidates.shape:
             raise ValueError(
                 f"q must have shape (dof,), (M, dof) or (N, H, dof), got {tuple(candidates.shape)}; the dof = {dof} "
@@ -178,7 +179,9 @@ class CollisionGate:
         return session.check(candidates.contiguous(), base, ids, links, world, distances, wider)
 
     def describe(self, env_id: int) -> str:
-        """A sentence on one environment's part of the last step's verdict."""
+        """A sentence on one environment's part of the last step's verdict. Raises GateError before there was one."""
+        if self._last is None:
+            raise GateError("this gate has judged no step of an environment; `check` returns a verdict to describe")
         return self._last.describe(env_id)
 
     def set_configuration(self, q: ArrayLike | Tensor) -> None:

@@ -142,3 +142,11 @@ def test_a_start_in_self_collision_raises_before_any_map_was_given():
     env.task.robot._initial[:] = torch.tensor(crossed, dtype=torch.float32)
     with pytest.raises(GateError, match=r"refused \(self\)"):
         env.reset(seed=0)
+
+
+def test_a_gate_that_judged_no_step_describes_none() -> None:
+    gate = CollisionGate("openarm", world="none")
+    verdict = gate.check(gate.description.rest_pose)
+    assert "clear" in verdict.describe(0)
+    with pytest.raises(GateError, match="judged no step"):
+        gate.describe(0)
