@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from simulo.cli.output import JsonFile, figure, out, write_figures
@@ -26,29 +27,29 @@ def inspect(
         out.print(line, highlight=False, soft_wrap=True)
     for table in (_joints(facts), _mimics(facts), _grippers(facts), _links(facts)):
         if table.row_count:
+            out.print()
             out.print(table)
     write_figures(facts, json)
 
 
 def _sources(source: dict[str, Any], word: str) -> list[str]:
-    line = f"{word} {source['package']} {source['version']}, {source['path']} ({source['licence']})"
+    package = f"{source['package']} {source['version']}, " if source["package"] else ""  # else a file of one's own
+    line = f"{word} {package}{source['path']} (licence: {source['licence']})"
     parts = [_sources(part["source"], f"on its site {part['site']},") for part in source.get("attached", ())]
     return [line, *(below for part in parts for below in part)]
 
 
 def _joints(facts: dict[str, Any]) -> Table:
-    table = Table(
-        "joint", "type", "role", "lower", "upper", "speed", "rest", "moves", title="Joints", title_justify="left"
-    )
+    """What each moves is in the table of links."""
+    table = _facts("Joints", "joint", "type", "role", "unit", "lower", "upper", "speed", "rest")
     for joint in facts["joints"]:
-        lower, upper, rest = (_value(joint[key], joint["unit"]) for key in ("lower", "upper", "rest"))
-        speed = _value(joint["velocity_limit"], f"{joint['unit']}/s")
-        table.add_row(joint["name"], joint["type"], joint["role"], lower, upper, speed, rest, joint["child"])
+        numbers = (_value(joint[key]) for key in ("lower", "upper", "velocity_limit", "rest"))
+        table.add_row(joint["name"], joint["type"], joint["role"], joint["unit"], *numbers)
     return table
 
 
 def _mimics(facts: dict[str, Any]) -> Table:
-    table = Table("joint", "position", "lower", "upper", "moves", title="Joints that follow", title_justify="left")
+    table = _facts("Joints that follow", "joint", "position", "lower", "upper", "moves")
     for joint in facts["mimic_joints"]:
         relation = f"{joint['multiplier']:g} x {joint['mimics']}"
         relation += f" {'-' if joint['offset'] < 0 else '+'} {abs(joint['offset']):g}" if joint["offset"] else ""
@@ -58,9 +59,7 @@ def _mimics(facts: dict[str, Any]) -> Table:
 
 
 def _grippers(facts: dict[str, Any]) -> Table:
-    table = Table(
-        "hand", "joint", "open", "closed", "opening (mm)", "pads", "preset", title="Grippers", title_justify="left"
-    )
+    table = _facts("Grippers", "hand", "joint", "open", "closed", "opening (mm)", "pads", "preset")
     for hand in facts["grippers"]:
         opened, closed = (_value(hand[key], hand["unit"]) for key in ("open_position", "closed_position"))
         opening = f"{figure(hand['closed_aperture_mm'])} to {figure(hand['open_aperture_mm'])}"
@@ -71,12 +70,20 @@ def _grippers(facts: dict[str, Any]) -> Table:
 
 
 def _links(facts: dict[str, Any]) -> Table:
-    table = Table("link", "on", "by", "hulls", "vertices", title="Links", title_justify="left")
+    table = _facts("Links", "link", "on", "by", "hulls", "vertices")
     for link in facts["links"]:
         by = link["joint"] or ("fixed" if link["parent"] else "root")
         table.add_row(link["name"], link["parent"] or "", by, str(link["pieces"]), str(link["vertices"]))
     return table
 
 
-def _value(value: float | None, unit: str) -> str:
-    return "none" if value is None else f"{value:.4g} {unit}"
+def _facts(title: str, *columns: str) -> Table:
+    """Names are folded rather than cut: they are what a reader copies from here."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=0)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _value(value: float | None, unit: str = "") -> str:
+    return "none" if value is None else f"{value:.4g} {unit}".rstrip()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Column, Table
 
 from simulo.cli.output import JsonFile, figure, out, progress, quiet_warp, write_figures
 
@@ -67,11 +67,11 @@ def sweep(
 
 def _table(rows: list[dict[str, Any]], title: str, compared: bool) -> Table:
     """compared: with the reference's false stops, which are known against hulls only."""
-    table = Table("robot", title=title, box=SIMPLE_HEAD)
-    for column in ("refused", "slop", "contacts", "missed", "false", "rest mm", "pairs", "exempt"):
-        table.add_column(column, justify="right")
+    table = Table(Column("robot", no_wrap=True), title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)  # 80 columns
+    for column in ("refused", "slop", "contacts", "missed", "false", "rest\nmm", "pairs", "exempt"):
+        table.add_column(column, justify="right", no_wrap=True)
     if compared:
-        table.add_column("reference", justify="right")
+        table.add_column("ref.\nfalse", justify="right", no_wrap=True)
     for row in rows:
         rest = figure(row["rest"]["min_distance_mm"])
         counts = (row[key] for key in ("refused", "slop_only", "contacts", "missed", "false_stops"))

@@ -39,8 +39,9 @@ def write_sweep_pages(sweeps: Sequence[Sweep], descriptions: Sequence[RobotDescr
         "missed contacts and false stops are counted per pair and pose.</p>",
         _table(sweeps),
         figure_of(png(_refusals(sweeps)), "Refused poses: with a real contact of some checked pair, and without."),
-        figure_of(png(_false_pairs(sweeps)), "The pairs with most false stops."),
     ]
+    if any(sweep.counts.false_by_pair for sweep in sweeps):
+        parts.append(figure_of(png(_false_pairs(sweeps)), "The pairs with most false stops."))
     if any(sweep.counts.false_clearance_mm for sweep in sweeps):
         parts.append(figure_of(png(_clearances(sweeps)), "How far apart the real surfaces were at false stops."))
     return write_text(folder / "index.html", page("simulo contact sweeps", parts))
