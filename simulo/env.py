@@ -274,6 +274,8 @@ class LearningEnv:
 
 
 def _check_dimensions(task: Task) -> None:
+    if isinstance(task, type):
+        raise TypeError(f"task must be an instance: {task.__name__}(), got the class {task.__name__}")
     for name in ("observation_dim", "action_dim"):
         width = getattr(task, name, None)
         if not isinstance(width, int) or width < 0:

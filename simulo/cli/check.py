@@ -22,7 +22,11 @@ def check(
     pose: Annotated[str | None, typer.Option(metavar="rest", help="A pose of the robot's description.")] = None,
     q: Annotated[str | None, typer.Option("--q", help="All joint values (rad or m), separated by commas.")] = None,
     replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The record of a stop (a gate's audit=FOLDER), judged again.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The record of a stop (a gate's audit=FOLDER), judged again; name the folder of a robot of your own.",
+        ),
     ] = None,
     finger_model: Annotated[
         FingerModel, typer.Option(help="Each finger where it is, or one hull around their stroke.")

@@ -53,7 +53,16 @@ def _remedy(source: Source) -> str:
         return (
             f"Put that repository's files into a folder {folder!r}, and set SIMULO_MODEL_PATH to the folder above it."
         )
+    if _installed(source):  # as pinned, and without the file: its package fetches that at first use
+        return f"Go online for the first use, or set SIMULO_MODEL_PATH to a folder that holds {source.path}."
     return f"Install it (pip install '{source.package}=={source.version}'), or set SIMULO_MODEL_PATH to its root."
+
+
+def _installed(source: Source) -> bool:
+    try:
+        return metadata.version(source.package) == source.version
+    except (metadata.PackageNotFoundError, ValueError):  # no name at all is a ValueError
+        return False
 
 
 @dataclass(frozen=True)

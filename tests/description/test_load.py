@@ -319,6 +319,18 @@ def test_another_version_of_the_package_is_not_taken(monkeypatch: pytest.MonkeyP
         assert place in message
 
 
+def test_a_package_that_is_there_without_the_file_is_not_to_be_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    for variable in ("SIMULO_MODEL_PATH", "MENAGERIE_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ModelSourceError) as caught:
+        resolve_model(replace(load_description("openarm").source, path="openarm_mujoco/nothing.xml"))
+    assert "holds no file" in str(caught.value)
+    assert "pip install" not in str(caught.value)
+    assert str(caught.value).endswith("a folder that holds openarm_mujoco/nothing.xml.")
+
+
 def test_reference_kinematics_refuse_another_width() -> None:
     from simulo.description import reference_fk
 

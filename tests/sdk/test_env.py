@@ -233,6 +233,8 @@ def test_reset_of_some_environments_leaves_the_others_alone():
 def test_step_before_reset_and_nonsense_at_construction_are_refused():
     with pytest.raises(RuntimeError, match="reset"):
         make().step(torch.zeros(2, 2))
+    with pytest.raises(TypeError, match=r"an instance: Balls\(\)"):
+        LearningEnv(Balls)
     with pytest.raises(RuntimeError, match="all environments"):
         make().reset(env_ids=[1])
     for options in (
