@@ -56,6 +56,14 @@ class DeclaredGrasp:
     until: float
 
 
+def _described(robot: str | Path | RobotDescription) -> RobotDescription:
+    if isinstance(robot, RobotDescription):
+        return robot
+    if not isinstance(robot, (str, Path)):
+        raise GateError(f"robot must be a name, a robot's folder or its description, got {robot!r:.60}")
+    return load_description(robot)
+
+
 def _collisions(verdict: Verdict) -> list[int]:
     """Entries that were refused for what the robot does, not for want of a map."""
     return [i for i in (~verdict.clear).nonzero().flatten().tolist() if int(verdict.kind[i]) in _COLLISIONS]
@@ -83,7 +91,7 @@ class CollisionGate:
 
     def __init__(
         self,
-        robot: str | RobotDescription,
+        robot: str | Path | RobotDescription,
         on_stop: Literal["hold", "terminate", "report"] = "hold",
         self_margin: float = 0.0,
         world_margin: float = 0.005,
@@ -109,7 +117,9 @@ class CollisionGate:
             unknown,
             tracking_margin,
         )
-        self.description = load_description(robot) if isinstance(robot, str) else robot
+        if not (audit is None or isinstance(audit, (str, Path))):
+            raise GateError(f"audit must be a folder to write to, or None, got {audit!r:.60}")
+        self.description = _described(robot)
         self.model = build_model(self.description, finger_model)
         self._device = device
         self._asked_for = None if device == "auto" else resolve_device(device)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
+
+import numpy as np
 
 from simulo.errors import GateError
 
@@ -38,18 +41,45 @@ class GateSettings:
                 "'voxels' for a map or 'primitives' for the scene's exact shapes"
             )
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise GateError(f"{name} must be one of {', '.join(map(repr, choices))}, got {getattr(self, name)!r}")
-        for name in ("self_margin", "world_margin", "tracking_margin"):
             value = getattr(self, name)
+            if not (isinstance(value, str) and value in choices):
+                raise GateError(f"{name} must be one of {', '.join(map(repr, choices))}, got {_shown(value)}")
+        for name in ("self_margin", "world_margin", "tracking_margin"):
+            value = _number(getattr(self, name))
             if not (math.isfinite(value) and value >= 0.0):
-                raise GateError(f"{name} must be finite and >= 0 m, got {value!r}")
-        if not self.max_age > 0.0:
-            raise GateError(f"max_age must be > 0 s, got {self.max_age!r}")
-        if int(self.horizon) != self.horizon or self.horizon < 1:
-            raise GateError(f"horizon must be an integer >= 1, got {self.horizon!r}")
+                raise GateError(f"{name} must be a finite length >= 0 in metres, got {_shown(getattr(self, name))}")
+            object.__setattr__(self, name, value)
+        max_age = _number(self.max_age)
+        if not max_age > 0.0:
+            raise GateError(
+                f"max_age must be a time > 0 in seconds, inf for a map that never gets old, got {_shown(self.max_age)}"
+            )
+        if isinstance(self.horizon, bool) or not isinstance(self.horizon, Integral) or self.horizon < 1:
+            raise GateError(
+                f"horizon must be an integer >= 1, the most rows of an action chunk, got {_shown(self.horizon)}"
+            )
+        if not isinstance(self.motion_check, (bool, np.bool_)):
+            raise GateError(f"motion_check must be True or False, got {_shown(self.motion_check)}")
+        object.__setattr__(self, "max_age", max_age)
+        object.__setattr__(self, "horizon", int(self.horizon))
+        object.__setattr__(self, "motion_check", bool(self.motion_check))
 
     @property
     def margins(self) -> tuple[float, float]:
         """Self and world margin [m], widened for how far the robot strays from its command."""
         return self.self_margin + self.tracking_margin, self.world_margin + self.tracking_margin
+
+
+def _number(value: object) -> float:
+    """Python's and NumPy's numbers as a float; nan for everything that would be one only by accident."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _shown(value: object) -> str:
+    """What was given, short enough for a message."""
+    return f"{value!r:.60}"
