@@ -59,10 +59,15 @@ class Reserve:
     motion: Callable[[int], float]
 
 
-@dataclass(frozen=True)
+SENTENCES = 4
+"""How many refusals a printed verdict spells out."""
+
+
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The gate's answer for M entries: one per environment of a step, or per candidate that `check` was asked about.
 
+    Printed, it says how many are clear and why the first others are not; `describe(i)` has the sentence of any.
     All tensors have shape (M,) and are a snapshot. env_ids: int64, each entry's environment. name_of(code, environment)
     names a party and, for a cell, its place. reserve: see `unchecked_motion`. widened [m], shape
     (num_envs,): how much wider the margins were than `checked` has them. by_effort: bool,
@@ -80,6 +85,17 @@ class Verdict:
 
     def __len__(self) -> int:
         return len(self.env_ids)
+
+    def __repr__(self) -> str:
+        return f"<Verdict on {len(self)}: {', '.join(f'{n} {kind}' for kind, n in self.counts.items()) or 'nothing'}>"
+
+    def __str__(self) -> str:
+        refused = (~self.clear).nonzero().flatten().tolist()
+        if not refused:
+            return f"all {len(self)} clear of {self.checked}"
+        more = [f"and {len(refused) - SENTENCES} more"] if len(refused) > SENTENCES else []
+        told = [self.describe(i) for i in refused[:SENTENCES]]
+        return "\n  ".join([f"{len(refused)} of {len(self)} refused", *told, *more])
 
     @property
     def clear(self) -> Tensor:

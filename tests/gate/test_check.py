@@ -365,3 +365,16 @@ def test_a_wider_margin_is_told_with_the_verdict(alone):
     assert clear.clear[0] and f"both wider by {1000 * (least - 2e-4):.1f} mm" in clear.describe(0)
     assert stopped.kind_name(0) == "self" and f"the margin is {1000 * (least + 2e-4):.1f} mm" in stopped.describe(0)
     assert alone.check(rest()).clear[0]
+
+
+def test_a_printed_verdict_says_how_many_are_refused_and_why(alone):
+    q = np.stack([rest()] * 7)
+    assert str(alone.check(q)) == "all 7 clear of self-collision at margin 0.0 mm and not the world (world='none')"
+    assert repr(alone.check(q)) == "<Verdict on 7: 7 clear>"
+    q[1:, 3] = np.nan
+    verdict = alone.check(q)
+    assert repr(verdict) == f"{verdict!r}" == "<Verdict on 7: 1 clear, 6 non_finite>"
+    first, *sentences, last = f"{verdict}".split("\n  ")
+    assert (first, last) == ("6 of 7 refused", "and 2 more")
+    assert sentences == [verdict.describe(i) for i in (1, 2, 3, 4)]
+    assert repr({"gate": verdict}) == "{'gate': <Verdict on 7: 1 clear, 6 non_finite>}"
