@@ -38,8 +38,13 @@ def nearest_of_difference(a: ArrayLike, b: ArrayLike) -> Points:
 
     corral = [extreme(left.mean(0) - right.mean(0))]
     weights = np.ones(1)
+    nearest = np.full(3, np.inf)
     while True:
         point = weights @ np.array(corral)
+        # Every round comes nearer, but for rounding: on slivers it would go round in circles.
+        if not point @ point < nearest @ nearest:
+            return nearest
+        nearest = point
         new = extreme(point)
         if point @ point - point @ new <= _GAP or any(np.array_equal(new, old) for old in corral):
             return point
@@ -55,6 +60,9 @@ def _shrink(corral: list[Points], weights: Points) -> tuple[list[Points], Points
         if (flat > 1e-14).all():
             return corral, flat
         shrinking = flat < weights
+        if not shrinking.any():  # a new point that the flat does not need, but for rounding
+            kept = flat > 1e-14
+            return [p for p, keep in zip(corral, kept, strict=True) if keep], flat[kept] / flat[kept].sum()
         steps = weights[shrinking] / (weights[shrinking] - flat[shrinking])
         weights = weights + min(1.0, float(steps.min())) * (flat - weights)
         kept = weights > 1e-14
