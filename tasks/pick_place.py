@@ -18,7 +18,15 @@ from torch import Tensor
 
 import simulo
 from simulo.evaluation.clearance import RobotSurface, Solid, extent, least_distance
-from simulo.evaluation.scripted import ArmPath, PolicyNoise, Route, TakesDeclarations, ease
+from simulo.evaluation.scripted import (
+    ArmPath,
+    PolicyNoise,
+    Route,
+    TakesDeclarations,
+    displacement,
+    ease,
+    seen_from,
+)
 from simulo.gate import Region
 from simulo.grippers import preset
 from simulo.props import Box, Capsule, Cylinder
@@ -43,6 +51,8 @@ TABLE_REGION = Region(
 )
 BIN_REGION = Region(simulo.Pose((0.31, -0.23, TABLE_TOP - BOARD / 2 + 0.01)), (*TABLE_REGION.size[:2], BOARD + 0.04))
 GRASP_DURATION = 1.6  # s: closing takes 0.7, opening and leaving 1.2
+SLIP = 0.002  # m: when a point of what the hand holds has moved so far in the hand, the gate is told
+REACH = 0.065  # m: no object has a point farther from its middle
 
 # At most 40 mm wide and 80 to 120 mm tall, standing.
 OBJECTS = {
@@ -196,6 +206,7 @@ class PickPlaceTask(simulo.Task):
         self.episodes: list[Episode | None] = [None] * env.num_envs
         self.holding = torch.zeros(env.num_envs, dtype=torch.bool)  # what the gate was told, not what the hand does
         self.placing = torch.zeros(env.num_envs, dtype=torch.bool)
+        self.told_in_hand = torch.zeros(env.num_envs, 7)  # where in the hand
 
     def reset_idx(self, env_ids: Tensor) -> None:
         for env in env_ids.tolist():
@@ -253,12 +264,16 @@ class PickPlaceTask(simulo.Task):
             return
         closing = self.gripper.state != simulo.GripperState.OPEN
         holds = torch.stack([self.gripper.held(prop) for prop in self.objects.values()]).any(dim=0)
+        in_hand = seen_from(self.robot.state.link_poses[:, self.hand], self.object_pose)
         for env in (closes & ~closing & ~self.holding).nonzero().flatten().tolist():
             self._declare_grasp(gate, env)
-        for env in (
-            ((self.gripper.state == simulo.GripperState.CLOSED) & holds & ~self.holding).nonzero().flatten().tolist()
-        ):
-            self._attach(gate, env)
+        slipped = self.holding & (displacement(self.told_in_hand, in_hand, REACH) > SLIP)
+        taken = (self.gripper.state == simulo.GripperState.CLOSED) & holds & ~self.holding
+        for env in (taken | slipped).nonzero().flatten().tolist():
+            name, support = self._episode(env).target.name, None if slipped[env] else TABLE_REGION
+            gate.attach("right", OBJECTS[name], in_hand[env], support=support, env_ids=[env], object=name)
+            self.told_in_hand[env] = in_hand[env]
+        self.holding |= taken
         low = self.holding & self._above_bin(self.object_pose) & (self.object_bottom < TABLE_TOP + 0.035)
         for env in (low & ~self.placing).nonzero().flatten().tolist():
             gate.declare_place(BIN_REGION, 5.0, hand="right", env_ids=[env])
@@ -275,13 +290,6 @@ class PickPlaceTask(simulo.Task):
             name = self._episode(env).target.name
             size = np.array(extent(OBJECTS[name])) + 2.0 * self.cell
             gate.declare_grasp("right", pose, tuple(size), GRASP_DURATION, object=name, env_ids=[env])
-
-    def _attach(self, gate: TakesDeclarations, env: int) -> None:
-        name = self._episode(env).target.name
-        hand, pose = self.robot.state.link_poses[env, self.hand], self.object_pose[env]
-        in_hand = _pose(hand).inverse() @ _pose(pose)
-        gate.attach("right", OBJECTS[name], in_hand, support=TABLE_REGION, env_ids=[env], object=name)
-        self.holding[env] = True
 
     def _above_bin(self, pose: Tensor) -> Tensor:
         return ((pose[:, :2] - torch.tensor(BIN_CENTRE, dtype=pose.dtype)).abs() < BIN_INSIDE / 2).all(dim=1)
@@ -498,12 +506,6 @@ def _standing(name: str, shape: Box | Cylinder | Capsule, xy: Array, yaw: float)
         (float(xy[0]), float(xy[1]), TABLE_TOP + height / 2), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
     )
     return Standing(name, pose, height)
-
-
-def _pose(row: Tensor) -> simulo.Pose:
-    """Of position and wxyz, shape (7,)."""
-    values = row.double().tolist()
-    return simulo.Pose(tuple(values[:3]), tuple(values[3:]))
 
 
 def _bin_parts() -> list[tuple[str, tuple[float, float, float], Array]]:

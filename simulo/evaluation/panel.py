@@ -134,8 +134,9 @@ class JudgePanel:
         rows = pose_rows(pose, len(ids), "attach: pose").float().numpy()
         for row, env in enumerate(ids):
             grip = self.grips[env]
+            if support is not None or grip.held != object:  # else it has moved in the hand, and may touch what it might
+                grip.supports, grip.supports_until = self._inside(support, env), np.inf
             grip.held, grip.held_pose = object, rows[row]
-            grip.supports, grip.supports_until = self._inside(support, env), np.inf
 
     def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
         for gate in self.gates.values():

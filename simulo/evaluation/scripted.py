@@ -1,4 +1,4 @@
-"""What a scripted policy is made of: joint paths along Cartesian poses, and a learned policy's noise."""
+"""What a scripted policy is made of: joint paths along Cartesian poses, a learned policy's noise, word to the gate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from simulo.controllers.chain import Chain, chain_to
 from simulo.description import RobotDescription
 from simulo.pose import Pose
+from simulo.rotations import conjugate, multiply, rotate
 
 Array = NDArray[np.float64]
 
@@ -153,6 +155,18 @@ class Route:
     def poses(self) -> Array:
         """Of the grasp point in the robot's base frame, shape (T, 4, 4)."""
         return pointing_down(np.array(self.positions), np.array(self.yaws))
+
+
+def seen_from(frame: Tensor, pose: Tensor) -> Tensor:
+    """Poses, position [m] and wxyz, shape (N, 7), in the frames at `frame`, both given in one common frame."""
+    back = conjugate(frame[:, 3:])
+    return torch.cat([rotate(back, pose[:, :3] - frame[:, :3]), multiply(back, pose[:, 3:])], dim=1)
+
+
+def displacement(before: Tensor, after: Tensor, reach: float) -> Tensor:
+    """How far [m], at most, points within `reach` [m] of a body's origin lie apart in two poses of it, shape (N, 7)."""
+    half_chord = multiply(conjugate(before[:, 3:]), after[:, 3:])[:, 1:].norm(dim=1)
+    return (after[:, :3] - before[:, :3]).norm(dim=1) + 2.0 * reach * half_chord
 
 
 @runtime_checkable

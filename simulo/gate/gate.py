@@ -16,7 +16,7 @@ from simulo.collision import ConvexShape, Kind, Payload, Primitives, VoxelGrid, 
 from simulo.decision import GateDecision
 from simulo.description import RobotDescription, load_description
 from simulo.device import resolve_device
-from simulo.errors import GateError, SimuloError
+from simulo.errors import GateError
 from simulo.gate.audit import Audit
 from simulo.gate.body import LoneBody, SimulatedBody
 from simulo.gate.declarations import (
@@ -227,35 +227,43 @@ class CollisionGate:
     ) -> None:
         """From now on a hand holds a shape: it is checked like a link, and what it filled in the world is free at once.
 
-        pose: the shape's frame in the hand link's frame. support: a box in which the payload, and only it, may touch
-        what is there (see `declare_place`), until it has been clear of it once. touch_links: links it may touch beside
-        the hand's own fingers. object: its name in the world, when it has one (else what lies in its place is it).
-        Raises GateError when the hand holds as much as it can, and for poses that are none.
+        hand: a name of the robot's grippers. shape: a prop's, or a `ConvexShape`. pose: the shape's frame in the hand
+        link's frame, position [m] and wxyz: a Pose, (7,) for all or (M, 7). support: a box in which the payload, and
+        only it, may touch what is there (see `declare_place`), until it has been clear of it once. env_ids: M of them,
+        all when left out; empty for none. touch_links: links it may touch beside the hand's own fingers. object: its
+        name in the world, when it has one (else what was declared to be grasped, or lies in its place, is it).
+
+        Attaching an object that the hand holds already, by its name, says that it has moved in the hand: it is now at
+        `pose`, and what was allowed to it stays. Cameras see a thing that slips unnoticed as an obstacle beside itself.
+
+        Raises GateError, with nothing changed, where the hand holds as much as it can, for poses that are none, names
+        that nothing in the world has, and where nobody knows where the hand is; CollisionModelError for hands and links
+        that the robot lacks.
         """
         session = self._session
         index, ids = self._hand(hand), self._ids(env_ids)
         if len(ids) == 0:
             return
-        slot = session.payloads.free_slot(index, ids)
+        names = self._names_of(object, hand, ids)
+        slot = session.payloads.slot_for(index, ids, object.name if isinstance(object, Prop) else object)
         if slot < 0:
-            raise GateError(f"the {hand} hand holds {SLOTS_PER_HAND} objects already; detach one first")
+            raise GateError(
+                f"the {hand} hand holds {SLOTS_PER_HAND} objects already in some of environments "
+                f"{ids.tolist()[:8]}; detach one first"
+            )
         convex = shape if isinstance(shape, ConvexShape) else as_convex(shape)
         rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
         allowed = None if support is None else self._region_rows(support, ids)
-        link = self.model.grippers[index].hand_link
-        column = index * SLOTS_PER_HAND + slot
-        names = self._names_of(object, hand, ids)
+        link, column = self.model.grippers[index].hand_link, index * SLOTS_PER_HAND + slot
+        if session.world.kind != "none":
+            session.body.link_poses((link,))  # raises where nobody knows where the hand is
+        payload = Payload(hand, convex, rows.to(self.device, torch.float32), slot, link, tuple(touch_links))
+        session.checker.attach(payload, ids)
+        new = ids[~session.payloads.present[ids, column]]
         session.payloads.put(column, ids, convex, link, rows, names, tuple(touch_links))
-        on_device = rows.to(self.device, torch.float32)
-        try:
-            taken = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
-            session.checker.attach(Payload(hand, convex, on_device, slot, link, tuple(touch_links)), ids)
-        except SimuloError:
-            session.payloads.take_out(column, ids)
-            raise
-        for item in taken:
-            session.world.take(item)
-        self._free_declared(hand, ids, convex)
+        for group in session.payloads.groups(column, ids):
+            session.world.take(session.taken(column, *group))
+        self._free_declared(hand, new, convex)
         session.note_holding()
         if allowed is not None:
             session.allow_support(column, ids, *allowed, torch.inf)

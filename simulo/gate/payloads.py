@@ -66,12 +66,23 @@ class PayloadTable:
             found.append((number(held.link), float(held.pose_in_link[:3].norm()) + float(furthest)))
         return found
 
-    def free_slot(self, hand: int, env_ids: Tensor) -> int:
-        """The first slot of a hand that is empty in all these environments, -1 for none."""
-        for slot in range(self.slots_per_hand):
-            if not self.present[env_ids, hand * self.slots_per_hand + slot].any():
+    def slot_for(self, hand: int, env_ids: Tensor, name: str) -> int:
+        """The slot of a hand that can take an object in all these environments, -1 for none: it is empty, or holds the
+        object of that name, "" for one without, already."""
+        columns = range(hand * self.slots_per_hand, (hand + 1) * self.slots_per_hand)
+        for slot, column in enumerate(columns):
+            others = [other for other in columns if other != column]
+            if all(
+                self._holds(env, column, name)
+                or not (self.present[env, column] or any(self._holds(env, other, name) for other in others))
+                for env in env_ids.tolist()
+            ):
                 return slot
         return -1
+
+    def _holds(self, env: int, column: int, name: str) -> bool:
+        held = self._held.get((env, column))
+        return held is not None and name != "" and held.object == name
 
     def put(
         self,

@@ -36,7 +36,8 @@ class PrimitiveWorld(StillWorld):
 
     def take(self, taken: Taken) -> None:
         for env, index in self._matches(taken):
-            self._held.append((taken.slot, env, index))
+            if (taken.slot, env, index) not in self._held:  # else it has only moved in the hand
+                self._held.append((taken.slot, env, index))
             self._primitives.valid[env, index] = False
         self.revision += 1
 

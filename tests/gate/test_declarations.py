@@ -8,7 +8,7 @@ import torch
 
 import simulo
 from simulo.collision import ConvexShape, Primitives
-from simulo.errors import GateError
+from simulo.errors import CollisionModelError, GateError
 from simulo.gate import CollisionGate, Region
 from simulo.gate.session import Session
 from simulo.pose import Pose
@@ -157,6 +157,63 @@ def test_a_support_exempts_the_payload_alone_until_it_has_been_lifted(gate):
     gate.detach("right")
     with pytest.raises(GateError, match="holds nothing"):
         gate.declare_place(region, duration=0.5, hand="right")
+
+
+def test_what_a_hand_holds_already_is_moved_in_it_and_keeps_what_it_may_touch(gate):
+    """A ball under the hand, told again elsewhere: only there does it hit, and its support stays."""
+    post, ball = ConvexShape.sphere(0.01), ConvexShape.sphere(0.02)
+    grips = [Pose((0.06 * side, 0.0, -0.3)) for side in (-1.0, 1.0)]
+    spots = [poses(OPEN)[HAND] @ Pose(grip.position).matrix for grip in grips]
+    gate.set_world(listed(Post=(post, spots[0]), Ball=(ball, spots[0])))
+    region = Region(Pose.from_matrix(spots[0]), (0.03, 0.03, 0.03))
+    gate.attach("right", ball, grips[0], support=region, object="Ball")
+    assert gate.check(OPEN).clear[0], "the post stands in the ball's support"
+    gate.attach("right", ball, grips[0], object="Ball")
+    assert gate.check(OPEN).clear[0] and gate._session.payloads.present[0].sum() == 1
+    gate.attach("right", ball, grips[1], object="Ball")
+    gate.set_world(listed(Post=(post, spots[1]), Ball=(ball, spots[1])))
+    verdict = gate.check(OPEN)
+    assert verdict.kind_name(0) == "payload" and verdict.parties(0) == ("Ball in the right hand", "Post")
+    gate.detach("right")
+    assert gate.check(OPEN).clear[0], "the ball is where it was let go, and touches the post, not the robot"
+
+
+def test_a_thing_taken_twice_is_given_back_once_where_it_is_let_go(gate):
+    ball = ConvexShape.sphere(0.02)
+    gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))
+    for z in (-0.30, -0.32, -0.34):
+        gate.attach("right", ball, Pose((0.0, 0.0, z)), object="Ball")
+    assert not gate._session.world._primitives.valid.any()
+    gate.detach("right")
+    world = gate._session.world._primitives
+    assert world.valid.all()
+    np.testing.assert_allclose(world.pose[0, 0, :3], (poses(OPEN)[HAND] @ [0.0, 0.0, -0.34, 1.0])[:3], atol=1e-6)
+
+
+def test_two_nameless_things_are_two_and_a_refused_third_changes_neither(gate):
+    """A grasp that was declared names what is attached, but not that it is the same thing again."""
+    gate.set_world(listed(Ball=(ConvexShape.sphere(0.02), between_the_jaws(OPEN))))
+    gate.declare_grasp("right", Pose.from_matrix(between_the_jaws(OPEN)), (0.04,) * 3, duration=5.0, object="Ball")
+    for x in (-0.06, 0.06):
+        gate.attach("right", ConvexShape.sphere(0.02), Pose((x, 0.0, -0.3)))
+    payloads = gate._session.payloads
+    assert payloads.present[0].sum() == 2
+    before = [held.pose_in_link.tolist() for held, _ in payloads.in_env(0)]
+    for shape in (ConvexShape.sphere(0.02), ConvexShape(np.random.default_rng(0).normal(size=(257, 3)))):
+        with pytest.raises((GateError, CollisionModelError)):
+            gate.attach("right", shape, Pose((0.0, 0.0, -0.4)), object="")
+        assert [held.pose_in_link.tolist() for held, _ in payloads.in_env(0)] == before
+
+
+def test_a_refused_move_in_the_hand_leaves_the_thing_as_it_was(gate):
+    ball, cloud = ConvexShape.sphere(0.02), ConvexShape(np.random.default_rng(0).normal(size=(257, 3)))
+    gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))
+    gate.attach("right", ball, Pose((0.0, 0.0, -0.3)), object="Ball")
+    with pytest.raises(CollisionModelError, match="257 vertices"):
+        gate.attach("right", cloud, Pose((0.0, 0.0, -0.4)), object="Ball")
+    ((held, _),) = gate._session.payloads.in_env(0)
+    assert held.shape is ball and held.pose_in_link[2] == -0.3
+    assert gate._session.checker.held("right").all()
 
 
 @pytest.mark.parametrize("why", ["closed", "payload"])

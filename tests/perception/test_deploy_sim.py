@@ -183,6 +183,37 @@ def test_b33_in_simulation_what_the_hand_takes_is_no_obstacle_in_the_same_tick()
     assert gate.check(closing).kind_name(0) == "world"
 
 
+def test_b33_a_held_thing_that_slips_is_an_obstacle_beside_itself_until_the_gate_is_told():
+    """A block that hangs between the open jaws turns by 20 degrees, as between two pads it may."""
+    q = rest(right_finger_joint1=-0.6)
+    centre = pads(q).mean(axis=0) - (0.0, 0.0, 0.05)
+    gate = CollisionGate(openarm())
+    env, perception = seen({"Block": block(centre)}, q, gate)
+    robot, prop = env.task.robot, env.task.props["Block"]
+    turned = Pose(tuple(centre), (np.cos(np.deg2rad(10.0)), 0.0, np.sin(np.deg2rad(10.0)), 0.0))
+
+    def attach_at(pose: Pose) -> None:
+        row = robot.state.link_poses[0, robot.link_names.index("openarm_right_ee_base_link")].double().tolist()
+        hand = Pose((row[0], row[1], row[2]), (row[3], row[4], row[5], row[6]))
+        gate.attach("right", prop.shape, hand.inverse() @ pose, object="Block")
+
+    def cells_there() -> int:
+        return int((np.linalg.norm(occupied(perception) - centre, axis=1) < 0.06).sum())
+
+    attach_at(Pose(tuple(centre)))
+    prop.set_pose(turned, [0])
+    for _ in range(15):
+        env.step(torch.tensor(q, dtype=torch.float32)[None])
+    assert cells_there(), "the turned corners stand out of the padding"
+    assert gate.check(q).kind_name(0) == "payload"
+    attach_at(turned)
+    assert cells_there() == 0 and gate.check(q).clear[0], "in the same tick"
+    for _ in range(15):
+        env.step(torch.tensor(q, dtype=torch.float32)[None])
+    assert cells_there() == 0
+    assert gate._session.payloads.present[0].sum() == 1, "one thing, not two"
+
+
 def test_scenes_that_cannot_be_perceived_are_refused_by_name():
     env = simulo.LearningEnv(JointTargets({}), num_envs=1)
     grid = GridSpec.around((0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
