@@ -17,6 +17,7 @@ from simulo.evaluation.counting import HELD, MAP_PARTY
 from simulo.evaluation.records import JudgeName
 from simulo.evaluation.truth import distance_between, matrix_of, solid
 from simulo.gate import CollisionGate, Region, Verdict
+from simulo.gate.primitives import as_convex
 from simulo.gate.rigid import pose_rows
 from simulo.gate.session import SLOTS_PER_HAND
 from simulo.indexing import EnvIds, resolve_env_ids
@@ -30,7 +31,8 @@ from simulo.robot import Robot
 class Grip:
     """What one environment's hand was last declared to do. until [s]: when the declared grasp region ends.
 
-    held: the attached object, at `held_pose` in the hand's link, shape (7,). supports: what it may stand on.
+    held: the attached object, at `held_pose` in the hand's link, shape (7,). supports: what it may stand on, all that
+    lies wholly in `region`, until a time [s] or until it has once been clear of the region.
     """
 
     touchable: str = ""
@@ -39,6 +41,7 @@ class Grip:
     held_pose: NDArray[np.float32] | None = None
     supports: tuple[str, ...] = ()
     supports_until: float = -np.inf
+    region: Region | None = None
 
 
 class JudgePanel:
@@ -73,6 +76,7 @@ class JudgePanel:
     def filter(self, env: LearningEnv) -> GateDecision:
         self.commanded = self.robot.commanded_positions().cpu().clone()
         self.verdicts = {judge: gate.filter(env).verdict for judge, gate in self.gates.items()}
+        self._end_lifted()
         return GateDecision(self.verdicts, self._nobody)
 
     def reset(self, env_ids: Tensor) -> None:
@@ -135,7 +139,7 @@ class JudgePanel:
         for row, env in enumerate(ids):
             grip = self.grips[env]
             if support is not None or grip.held != object:  # else it has moved in the hand, and may touch what it might
-                grip.supports, grip.supports_until = self._inside(support, env), np.inf
+                grip.supports, grip.supports_until, grip.region = self._inside(support, env), np.inf, support
             grip.held, grip.held_pose = object, rows[row]
 
     def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
@@ -152,6 +156,7 @@ class JudgePanel:
         for env in self._ids(env_ids):
             grip = self.grips[env]
             grip.supports, grip.supports_until = self._inside(region, env), self.env.time + duration
+            grip.region = region
 
     def touchable(self, env: int) -> str:
         """What the hand's contact links may touch now, or "": what it holds, or what it was declared to grasp."""
@@ -167,13 +172,35 @@ class JudgePanel:
         return resolve_env_ids(env_ids, self.env.num_envs).tolist()
 
     def _inside(self, region: Region | None, env: int) -> tuple[str, ...]:
-        """Props that touch a support region."""
+        """Props that lie wholly in a support region, as the gates see them: no other may be touched."""
         if region is None:
             return ()
-        pose = region.pose
-        if not isinstance(pose, Pose):
-            numbers = np.asarray(pose).reshape(7)
-            pose = Pose(tuple(numbers[:3]), tuple(numbers[3:]))
-        parts = [(p.name, p.shape, matrix_of(p.pose[env].double().numpy())) for p in self.env.scene.primitives()]
-        box = solid(Box(region.size))
-        return tuple(name for name, shape, at in parts if distance_between(box, pose.matrix, solid(shape), at) <= 0.0)
+        half, back = 0.5 * np.asarray(region.size), np.linalg.inv(_matrix(region))
+        found = []
+        for prop in self.env.scene.primitives():
+            shape, at = as_convex(prop.shape), back @ matrix_of(prop.pose[env].double().numpy())
+            points = shape.vertices @ at[:3, :3].T + at[:3, 3]
+            if (np.abs(points) + shape.radius <= half).all():
+                found.append(prop.name)
+        return tuple(found)
+
+    def _end_lifted(self) -> None:
+        """What has once been a margin and a cell diagonal clear of its support may touch it no longer."""
+        standing = [env for env, grip in enumerate(self.grips) if grip.supports and grip.held in self.env.scene.props]
+        if not standing:
+            return
+        hand = self.robot.link_names.index(self.robot.description.grippers[-1].hand_link)
+        hands = self.robot.state.link_poses[:, hand].double().numpy()
+        clear = max(gate.settings.margins[1] + np.sqrt(3.0) * judge.cell for judge, gate in self.gates.items())
+        for env in standing:
+            grip = self.grips[env]
+            assert grip.region is not None and grip.held_pose is not None
+            held = solid(self.env.scene.props[grip.held].shape)
+            at = matrix_of(hands[env]) @ matrix_of(grip.held_pose.astype(np.float64))
+            if distance_between(held, at, solid(Box(grip.region.size)), _matrix(grip.region)) > clear:
+                grip.supports = ()
+
+
+def _matrix(region: Region) -> NDArray[np.float64]:
+    """Where a region is in the environment, shape (4, 4)."""
+    return region.pose.matrix if isinstance(region.pose, Pose) else matrix_of(np.asarray(region.pose).reshape(7))
