@@ -190,7 +190,10 @@ class CollisionChecker:
         self._grid.flags.zero_()
 
     def set_primitives(self, primitives: Primitives) -> None:
-        """Check against these primitives from now on; later poses come through `move_primitives`."""
+        """Check against these primitives from now on; later poses come through `move_primitives`.
+
+        Raises CollisionModelError, with those in use untouched, for more than were planned for and shapes too large.
+        """
         count = len(primitives.names)
         if count > self.sizes.max_primitives:
             raise CollisionModelError(
@@ -200,6 +203,9 @@ class CollisionChecker:
             raise CollisionModelError(
                 f"the primitives have {primitives.pose.shape[0]} environments, this checker {self.sizes.num_envs}"
             )
+        self._refuse_other_rows(primitives.pose, primitives.valid, count)
+        for name, shape in zip(primitives.names, primitives.shapes, strict=True):
+            self._library.refuse(shape, f"primitive {name!r}")
         offsets = np.zeros((count, 3), np.float32)
         for k, (name, shape) in enumerate(zip(primitives.names, primitives.shapes, strict=True)):
             offsets[k] = self._library.put(self._first_primitive_slot + k, shape, f"primitive {name!r}").offset
@@ -211,12 +217,15 @@ class CollisionChecker:
     def move_primitives(self, pose: torch.Tensor, valid: torch.Tensor) -> None:
         """New poses (num_envs, K, 7) of the primitives in use, and where each exists (num_envs, K)."""
         count = 0 if self._primitives is None else len(self._primitives.names)
-        refuse_unless("pose", pose, (self.sizes.num_envs, count, 7), torch.float32, self.device)
-        refuse_unless("valid", valid, (self.sizes.num_envs, count), torch.bool, self.device)
+        self._refuse_other_rows(pose, valid, count)
         self._world.primitive_pose[:, :count] = pose
         first = self._library.shape_index(self._first_primitive_slot)
         slots = torch.arange(first, first + count, dtype=torch.int32, device=self.device)
         self._world.primitive_shape[:, :count] = torch.where(valid, slots, -1)
+
+    def _refuse_other_rows(self, pose: torch.Tensor, valid: torch.Tensor, count: int) -> None:
+        refuse_unless("Primitives.pose", pose, (self.sizes.num_envs, count, 7), torch.float32, self.device)
+        refuse_unless("Primitives.valid", valid, (self.sizes.num_envs, count), torch.bool, self.device)
 
     def primitive_index(self, name: str) -> int:
         """Which primitive carries a name; its party code is parties.first_primitive more."""

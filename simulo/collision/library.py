@@ -32,13 +32,17 @@ class ShapeLibrary:
         assert 0 <= slot < self._slots
         return self._first + slot
 
-    def put(self, slot: int, shape: ConvexShape, what: str) -> PackedShape:
-        """Place a shape in a slot, in the stead of what was there. Returns it packed: poses must add its offset."""
+    def refuse(self, shape: ConvexShape, what: str) -> None:
+        """CollisionModelError, naming `what`, for a shape that no slot can hold."""
         if len(shape.vertices) > MAX_VERTICES:
             raise CollisionModelError(
                 f"{what} has {len(shape.vertices)} vertices, at most {MAX_VERTICES} fit; pass fewer that hold it "
                 "(ConvexShape.cylinder circumscribes a round one with 48)"
             )
+
+    def put(self, slot: int, shape: ConvexShape, what: str) -> PackedShape:
+        """Place a shape in a slot, in the stead of what was there. Returns it packed: poses must add its offset."""
+        self.refuse(shape, what)
         packed = pack_shape(shape, table=False)
         index, first = self.shape_index(slot), self._first_point + slot * MAX_VERTICES
         self._header[index] = torch.tensor([packed.kind, first, len(packed.points), 0], dtype=torch.int32)

@@ -16,7 +16,6 @@ from simulo.collision import (
     CollisionModel,
     MapStatus,
     MotionBounds,
-    Primitives,
     build_levers,
     build_motion_bounds,
 )
@@ -94,16 +93,14 @@ class Session:
         """Check against this world from now on, and against nothing that was there before.
 
         Where the named obstacles are others, grasp regions that named one end: the name would exempt something else.
+        Raises CollisionModelError, with the world as it was, for one that the checker has no room for.
         """
+        world.load(self.checker)  # what a gate takes is of one kind, so that it replaces what was loaded before
         if tuple(world.objects) != tuple(self.world.objects):
             for hand in self._named.any(dim=0).nonzero().flatten().tolist():
                 self._end(hand, self._named[:, hand].nonzero().flatten())
             self._named[:] = False
-        self.world = world
-        self._loaded = -1
-        self.checker.clear_voxels()
-        pose = torch.zeros((self.body.num_envs, 0, 7), device=self.body.device)
-        self.checker.set_primitives(Primitives.of((), (), pose))
+        self.world, self._loaded = world, world.revision
         self._judge_age(self.body.time)
         self.refresh()
 

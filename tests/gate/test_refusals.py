@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import simulo
-from simulo.collision import ConvexShape, VoxelGrid
+from simulo.collision import ConvexShape, Primitives, VoxelGrid
 from simulo.errors import CollisionModelError, GateError
 from simulo.gate import CollisionGate
 from simulo.pose import Pose
-from tests.gate.arm import empty_map, openarm, rest, single_cell
+from tests.gate.arm import empty_map, openarm, placed, rest, single_cell
 from tests.gate.tasks import JointTargets
 
 
@@ -71,6 +71,45 @@ def test_what_is_no_world_is_refused_by_name(gate, world):
 def test_configurations_that_are_no_numbers_are_refused(gate, q):
     with pytest.raises(TypeError, match="q must be integers or floats"):
         gate.check(q)
+
+
+def row_of(*places: tuple[float, float, float]) -> torch.Tensor:
+    return torch.tensor([[[*place, 1.0, 0.0, 0.0, 0.0] for place in places]], dtype=torch.float32)
+
+
+CLOUD = ConvexShape(np.random.default_rng(0).normal(size=(257, 3)))
+BALL = ConvexShape.sphere(0.05)
+UNFIT = {
+    "65 of them": lambda: Primitives.of([f"Ball{k}" for k in range(65)], [BALL] * 65, row_of(*[(3.0, 0.0, 0.0)] * 65)),
+    "too many vertices": lambda: Primitives.of(
+        ["Post", "Other", "Cloud"], [ConvexShape.sphere(0.5), BALL, CLOUD], row_of(*[(3.0, 0.0, 0.0)] * 3)
+    ),
+    "float64": lambda: Primitives.of(["Post"], [ConvexShape.sphere(0.5)], row_of((3.0, 0.0, 0.0)).double()),
+    "two environments": lambda: Primitives.of(["Post"], [BALL], row_of((3.0, 0.0, 0.0)).repeat(2, 1, 1)),
+    "another kind": empty_map,
+}
+
+
+@pytest.mark.parametrize("why", UNFIT)
+def test_a_world_that_does_not_fit_leaves_the_one_before(why):
+    """A post in the right forearm, and a grasp region that names it."""
+    gate = CollisionGate(openarm(), world="primitives", device="cpu")
+    with pytest.raises((GateError, CollisionModelError)):
+        gate.set_world(UNFIT[why]())
+    assert gate.check(rest()).kind_name(0) == "no_map", "nor is it half there"
+    forearm = placed("openarm_right_link5", rest()).center_mass
+    gate.set_world(Primitives.of(["Post", "Other"], [BALL, BALL], row_of(tuple(forearm), (3.0, 0.0, 0.0))))
+    gate.declare_grasp("right", Pose((3.0, 0.0, 0.0)), (0.1, 0.1, 0.1), 1.0, object="Other")
+    before, regions = gate.check(rest()), gate._session.checker.regions(0)
+    assert before.parties(0)[1] == "Post"
+    with pytest.raises((GateError, CollisionModelError)):
+        gate.set_world(UNFIT[why]())
+    after = gate.check(rest())
+    assert torch.equal(after.raw.block, before.raw.block) and after.describe(0) == before.describe(0)
+    for name, values in gate._session.checker.regions(0).items():
+        assert torch.equal(values, regions[name]), name
+    gate.set_world(Primitives.of(["Post"], [BALL], row_of((3.0, 0.0, 0.0))))
+    assert gate.check(rest()).clear[0], "and one that fits takes its place whole"
 
 
 def test_a_grid_is_copied_with_its_pose(gate):
