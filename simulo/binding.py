@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.commands import ComingTargets, CommandMode, JointCommands, JointCoupling
@@ -60,9 +58,6 @@ class Binding:
         self.latches: list[CommandLatch] = []
         self._coupling = coupling
         self._host_accepted = host_array(self.has_accepted)
-        # Of commanded_on_host. Limits as wide as the targets, which NumPy takes twice as fast as a broadcast.
-        self._host_targets = host_array(self.commands.position[:, :num_actuated])
-        self._host_limits = host_array(self.position_limits.T[:, None].repeat(1, num_envs, 1))
 
     def write_state(self, positions: Tensor, velocities: Tensor, ids: Tensor) -> None:
         """Teleport; targets follow, and nothing that was accepted before stands."""
@@ -83,15 +78,6 @@ class Binding:
             targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
         targets = targets.clamp(limits[:, 0], limits[:, 1])
         return targets.masked_fill(self.spoiled[:, None], torch.nan) if self.spoilable else targets
-
-    def commanded_on_host(self, out: NDArray[np.float32]) -> bool:
-        targets, limits = self._host_targets, self._host_limits
-        more = self.spoilable or self.loosened or self.coming.rows or not self.commands.positions_only
-        if targets is None or limits is None or more:
-            return False
-        np.maximum(targets, limits[0], out=out)
-        np.minimum(out, limits[1], out=out)
-        return True
 
     def end_step(self) -> None:
         """Forget what was said of this step alone."""

@@ -81,6 +81,9 @@ class ComingTargets:
     def __init__(self) -> None:
         self._parts: list[tuple[Tensor, Tensor, Tensor]] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
     @property
     def rows(self) -> int:
         """How many steps ahead they reach."""

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.commands import CommandMode, JointCommands
@@ -17,6 +15,17 @@ from simulo.pose import Vector
 
 if TYPE_CHECKING:
     from simulo.robot import Robot
+
+
+@dataclass(frozen=True)
+class LivePositions:
+    """Where a simulator keeps joint positions: the same memory for good, so that a kernel can be pointed at it once.
+
+    values [rad or m], float32 or float64, shape (num_envs, ...). columns, int64 (num_joints,): the robot's joints.
+    """
+
+    values: Tensor
+    columns: Tensor
 
 
 class Articulation(Protocol):
@@ -32,8 +41,8 @@ class Articulation(Protocol):
 
     def joint_positions(self) -> Tensor: ...
 
-    def joint_positions_on_host(self) -> NDArray[np.float32] | None:
-        """As joint_positions, a copy that took no call of torch; None off the CPU."""
+    def live_positions(self) -> LivePositions | None:
+        """The memory that joint_positions is copied from; None where there is no such memory on `device`."""
         ...
 
     def joint_velocities(self) -> Tensor: ...

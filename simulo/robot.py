@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from simulo.binding import Binding, RobotState
 from simulo.commands import CommandMode, JointCoupling
 from simulo.description import RobotDescription, load_description
-from simulo.handles import Articulation, CommandLatch, SurfaceTool
+from simulo.handles import Articulation, CommandLatch, LivePositions, SurfaceTool
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
 from simulo.pose import Pose, checked_pose
@@ -295,16 +295,26 @@ class Robot:
         """
         return self._attached.commanded_positions()
 
-    def commanded_on_host(self, out: NDArray[np.float32]) -> bool:
-        """`commanded_positions` into `out` without a call of torch, where they are all that is commanded.
+    @property
+    def commands_positions_alone(self) -> bool:
+        """Whether `joint_position_targets` are all that is commanded: neither velocities nor efforts, no targets of
+        later steps, and nothing loosened."""
+        bound = self._attached
+        return bound.commands.positions_only and not bound.loosened and not bound.coming
 
-        Returns False, with nothing written, where a task commands more than positions for this step, or off the CPU.
-        """
-        return self._attached.commanded_on_host(out)
+    @property
+    def target_limits(self) -> Tensor:
+        """The simulator's own clamp of position targets [rad or m], shape (num_actuated, 2); infinite where none."""
+        return self._attached.position_limits
 
-    def joint_positions_on_host(self) -> NDArray[np.float32] | None:
-        """`state.joint_positions` without a call of torch, (num_envs, num_joints); None off the CPU."""
-        return self._attached.articulation.joint_positions_on_host()
+    @property
+    def spoiled(self) -> Tensor:
+        """Where targets count as not finite, bool, shape (num_envs,), live: see `spoil_commands`."""
+        return self._attached.spoiled
+
+    def live_positions(self) -> LivePositions | None:
+        """The simulator's own memory of joint positions, for kernels to read; None where it keeps none on `device`."""
+        return self._attached.articulation.live_positions()
 
     def flush(self) -> None:
         """Hand the buffered targets to the simulator. Raises ValueError for a command that is not finite."""
@@ -343,6 +353,11 @@ class Robot:
     def latches(self) -> tuple[CommandLatch, ...]:
         """The actuators that have joined this robot: a gate asks them which hands are closed."""
         return tuple(self._attached.latches)
+
+    @property
+    def num_latches(self) -> int:
+        """How many there are of `latches`."""
+        return len(self._attached.latches)
 
     @property
     def has_accepted_commands(self) -> Tensor:

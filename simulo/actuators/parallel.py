@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.actuators.commands import NOT_FINITE
@@ -22,7 +20,7 @@ from simulo.actuators.fingers import (
     finger_positions,
 )
 from simulo.actuators.gripper import Gripper
-from simulo.actuators.states import GripperLatch, settled
+from simulo.actuators.states import DONE, GripperLatch, settled
 from simulo.indexing import EnvIds, resolve_env_ids
 from simulo.props import Prop
 from simulo.robot import Robot
@@ -47,6 +45,8 @@ class ParallelGripperActuator(Gripper):
     velocity_tolerance [m/s or rad/s]: see `settled`. path: a label for reports. enabled: False drops commands.
     Widths, thresholds, tolerances and finger_joints are read anew on each use, but only checked here.
     """
+
+    progress_when_closed = DONE
 
     def __init__(
         self,
@@ -133,10 +133,10 @@ class ParallelGripperActuator(Gripper):
         normals = [torch.nn.functional.normalize(force[:, side].sum(dim=1), dim=1) for side in (first, second)]
         return pressed & ((normals[0] * normals[1]).sum(dim=1) < _OPPOSING)
 
-    def closed_on_host(self) -> NDArray[np.bool_] | None:
-        """Where `state` is CLOSED, read without a call of torch, for a gate; None off the CPU."""
-        closed = self._latch.closed_on_host()
-        return closed if closed is None or self._updated else np.zeros_like(closed)
+    @property
+    def progress(self) -> Tensor:
+        """For a gate's kernels: int32 (num_envs,), live, `progress_when_closed` or more where `state` is CLOSED."""
+        return self._latch.progress
 
     # --- a gate refusing what was commanded: see handles.CommandLatch -------------------------------------------------
 

@@ -10,7 +10,6 @@ from enum import IntEnum
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.tensors import host_array
@@ -91,9 +90,10 @@ class GripperLatch:
         """`GripperState` values, int8, shape (num_envs,)."""
         return states_of(self._given)
 
-    def closed_on_host(self) -> NDArray[np.bool_] | None:
-        """Where the state is CLOSED, bool, shape (num_envs,), without a call of torch; None off the CPU."""
-        return None if self._host is None else self._host[0] >= DONE
+    @property
+    def progress(self) -> Tensor:
+        """int32 (num_envs,), live: `DONE` or more where the state is CLOSED."""
+        return self._given
 
     def accept(self, envs: Tensor | None) -> None:
         """The commands so far stand, in the environments of this bool mask, or in all (None)."""

@@ -2,6 +2,7 @@
 
 from simulo.collision.checker import CollisionChecker
 from simulo.collision.kinds import Kind, MapStatus
+from simulo.collision.live import Closing, LiveAnswer, LiveRobot
 from simulo.collision.model import CollisionModel, build_model
 from simulo.collision.motion import MotionBounds, build_levers
 from simulo.collision.parties import PartyCodes
@@ -11,10 +12,13 @@ from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid, pack_bricks, unpack_bricks
 
 __all__ = [
+    "Closing",
     "CollisionChecker",
     "CollisionModel",
     "ConvexShape",
     "Kind",
+    "LiveAnswer",
+    "LiveRobot",
     "MapStatus",
     "MotionBounds",
     "PartyCodes",

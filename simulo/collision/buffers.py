@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -32,10 +33,9 @@ from simulo.collision.kernels.types import (
 from simulo.collision.kernels.verdict import Verdicts
 from simulo.collision.kernels.voxels import column_kernel, unknown_kernel
 from simulo.collision.model import CollisionModel
+from simulo.collision.raw_verdict import VERDICT_ROWS
 from simulo.collision.spheres import lanes_of, num_blocks
 
-# Rows of the verdict's int32 block; some hold float32 bits.
-VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between", "outside")
 _FLOAT_ROWS = ("distance", "between")
 # Entries of the settings tensor.
 COUNT, ROWS, DISTANCES, NUM_PAIRS, NUM_BODIES, ASK_WORLD, NUM_PLAIN_PAIRS, NUM_SETTINGS = range(8)
@@ -75,7 +75,11 @@ class Sizes:
 
 @dataclass(frozen=True)
 class QueryBuffers:
-    """Torch side of `kernels.types.Query`, and of the verdicts. Fields have its shapes."""
+    """Torch side of `kernels.types.Query`, and of the verdicts. Fields have its shapes.
+
+    start (N, dof) [rad or m]: where each environment's way to its first row begins. verdicts (rows of VERDICT_ROWS, N).
+    answer: the memory of verdicts, of start, and of q's first N rows, one after the other: a snapshot is one copy.
+    """
 
     settings: torch.Tensor
     env: torch.Tensor
@@ -84,6 +88,7 @@ class QueryBuffers:
     measured: torch.Tensor
     measured_active: torch.Tensor
     map_status: torch.Tensor
+    start: torch.Tensor
     margins: torch.Tensor
     pairs: torch.Tensor
     bodies: torch.Tensor
@@ -95,21 +100,27 @@ class QueryBuffers:
     sphere_pair: torch.Tensor
     sphere_num: torch.Tensor
     verdicts: torch.Tensor
+    answer: torch.Tensor
 
     @staticmethod
     def plan(model: CollisionModel, sizes: Sizes, rows: int, device: torch.device) -> QueryBuffers:
         """rows: of all pairs' spheres."""
         n, hands = sizes.num_envs, len(model.grippers)
         on = {"device": device}
+        shapes = (len(VERDICT_ROWS), n), (n, model.num_joints), (sizes.num_configurations, model.num_joints)
+        counts = [math.prod(shape) for shape in shapes]
+        memory = torch.zeros(sum(counts), dtype=torch.int32, **on)
+        verdicts, start, q = (part.view(shape) for part, shape in zip(memory.split(counts), shapes, strict=True))
         return QueryBuffers(
             settings=torch.zeros(NUM_SETTINGS, dtype=torch.int32, **on),
             env=torch.arange(n, dtype=torch.int32, **on),
-            q=torch.zeros(sizes.num_configurations, model.num_joints, **on),
+            q=q.view(torch.float32),
             base_pose=unit_poses(n, device=device),
             # A column more than there are hands, so that no array is ever empty.
             measured=torch.zeros(n, hands + 1, **on),
             measured_active=torch.zeros(n, hands + 1, dtype=torch.uint8, **on),
             map_status=torch.zeros(n, dtype=torch.int8, **on),
+            start=start.view(torch.float32),
             margins=torch.zeros(n, 2, **on),
             pairs=torch.zeros(len(model.pair_arrays.pair), dtype=torch.int32, **on),
             bodies=torch.zeros(len(model.bodies.body), dtype=torch.int32, **on),
@@ -120,7 +131,8 @@ class QueryBuffers:
             sphere_reach=torch.zeros(rows, LANES, **on),
             sphere_pair=torch.zeros(rows, LANES, dtype=torch.int32, **on),
             sphere_num=torch.zeros(2, dtype=torch.int32, **on),
-            verdicts=torch.zeros(len(VERDICT_ROWS), n, dtype=torch.int32, **on),
+            verdicts=verdicts,
+            answer=memory[: sum(counts[:2]) + n * model.num_joints],
         )
 
     def as_query(self) -> Query:

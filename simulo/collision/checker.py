@@ -9,17 +9,18 @@ import torch
 import warp as wp
 
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
-from simulo.collision.inputs import HostInputs, as_rows, packed_poses, refuse_unless
+from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import CELL_SLOT, MOTION_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
+from simulo.collision.live import LiveAnswer, LiveOutputs, LiveRobot
 from simulo.collision.model import CollisionModel
 from simulo.collision.motion import MotionBounds
 from simulo.collision.motion_buffers import MotionBuffers
 from simulo.collision.parties import PartyCodes
 from simulo.collision.raw_verdict import RawVerdict
 from simulo.collision.selection import Links, Selection, select
-from simulo.collision.selftest import self_test
+from simulo.collision.selftest import prove_live, self_test
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid
 from simulo.device import resolve_device, start_warp
@@ -61,9 +62,8 @@ class CollisionChecker:
         self._asked = self._everything = everything
         self._query = QueryBuffers.plan(model, self.sizes, len(everything.spheres.row), self.device)
         self._world = WorldBuffers.plan(model, self.sizes, self.device)
-        self._host = None
-        if self.device.type == "cpu" and motion is None:
-            self._host = HostInputs.of(self._query, num_envs, len(model.grippers))
+        self._live = LiveOutputs(self._query)
+        self._live_asked: bool | None = None  # of the world or not: what the last call left the query set up for
         self._grid = GridBuffers.plan(num_envs, (1, 1, 1), False, self.device)
         self._payload_slots = self._world.payload_shape.shape[1]
         self._first_primitive_slot = 1 + num_envs * self._payload_slots
@@ -73,7 +73,9 @@ class CollisionChecker:
         self._selections: dict[Links, Selection] = {None: everything}
         self._settings: tuple[object, ...] = ()
         self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
-        self._motion = None if motion is None else MotionBuffers(model, motion, self.sizes, self.device)
+        self._motion = (
+            None if motion is None else MotionBuffers(model, motion, self.sizes, self._query.start, self.device)
+        )
         self._launches = Launches(
             model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion
         )
@@ -114,6 +116,7 @@ class CollisionChecker:
         environment's first way begins; needed by, and only by, a checker of motion. widen [m], shape (num_envs,): how
         much wider both margins are in each environment, this time.
         """
+        self._live_asked = None
         configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
         ids = self._entry_ids(entries, env_ids)
@@ -132,30 +135,41 @@ class CollisionChecker:
             self._run(configurations[k : k + room], ids[k : k + room] if ids is not None else None, world, distances)
             for k in range(0, entries, room)
         ]
-        return RawVerdict(blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1))
+        return RawVerdict.of(blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1))
 
-    @property
-    def host(self) -> HostInputs | None:
-        """Where to write what `check_host` judges; None off the CPU, and for a checker of motion."""
-        return self._host
+    def read_live(self, robot: LiveRobot) -> None:
+        """Have `check_live` judge this robot. Raises CollisionModelError where its tensors do not fit, or where what is
+        read of it is not what torch reads."""
+        columns = tuple(gripper.column for gripper in self.model.grippers)
+        robot.refuse_misfit(self.sizes.num_envs, self.model.num_joints, len(columns), self.device)
+        self._launches.read_live(robot, columns)
+        prove_live(self._launches, self._query, robot, columns)
+        self._launches.record()
+        self._live_asked = None
+        self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
 
-    def check_host(self, world: bool = True) -> tuple[RawVerdict, bool]:
-        """`check` of every environment's one configuration as `host` has it, and whether all are clear.
+    def check_live(self, world: bool = True) -> LiveAnswer:
+        """`check` of every environment's one configuration, as the robot that `read_live` was given is commanded now.
 
-        What is not written there stays as it was. It is there because the calls of torch around a small check take
-        longer than the check where caches are cold.
+        Neither allocates nor calls torch but for the answer: behind physics, with cold caches, the calls around a small
+        check take longer than the check.
         """
-        assert self._host is not None
+        if self._live_asked is not world:
+            self._set_up_live(world)
+        self._live.refuse_all()
+        if self._motion is not None:
+            self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
+        self._launches.run_live()
+        return self._live.answer()
+
+    def _set_up_live(self, world: bool) -> None:
+        entries = self.sizes.num_envs
         self._widen(None)
         self._use(self._everything)
+        self._put_env_ids(None, entries)
+        self._put_settings(entries, 1, world, False)
         self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
-        n = self.sizes.num_envs
-        self._put_env_ids(None, n)
-        self._put_settings(n, 1, world, False)
-        self._host.verdicts[0].fill(int(Kind.NOT_EVALUATED))
-        self._launches.run()
-        block = self._host.verdicts.copy()
-        return RawVerdict(torch.from_numpy(block)), not block[0].any()
+        self._live_asked = world
 
     def set_margins(self, self_margin: float, world_margin: float) -> None:
         """Margins [m] of the robot against itself and its payloads, and of both against the world."""
@@ -412,8 +426,8 @@ class CollisionChecker:
                 "motion bounds; pass both or neither"
             )
         if start is not None and self._motion is not None:
-            refuse_unless("start", start, tuple(self._motion.start.shape), torch.float32, self.device)
-            self._motion.start.copy_(start)
+            refuse_unless("start", start, tuple(self._query.start.shape), torch.float32, self.device)
+            self._query.start.copy_(start)
 
     def _put(
         self,

@@ -2,38 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from simulo.collision.buffers import QueryBuffers
 from simulo.errors import CollisionModelError
-
-
-@dataclass(frozen=True)
-class HostInputs:
-    """NumPy's views of what one check of every environment reads, one row each, for who fills them without torch.
-
-    q (N, dof) [rad or m], base_pose (N, 7), measured (N, hands) [rad or m], measured_active (N, hands) bool,
-    map_status (N,) int8. verdicts: the rows of `RawVerdict.block`, which the check fills.
-    """
-
-    q: NDArray[np.float32]
-    base_pose: NDArray[np.float32]
-    measured: NDArray[np.float32]
-    measured_active: NDArray[np.bool_]
-    map_status: NDArray[np.int8]
-    verdicts: NDArray[np.int32]
-
-    @staticmethod
-    def of(query: QueryBuffers, num_envs: int, hands: int) -> HostInputs:
-        active = query.measured_active.numpy()[:, :hands].view(np.bool_)
-        measured, status = query.measured.numpy()[:, :hands], query.map_status.numpy()
-        return HostInputs(
-            query.q.numpy()[:num_envs], query.base_pose.numpy(), measured, active, status, query.verdicts.numpy()
-        )
 
 
 def refuse_unless(name: str, values: object, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:

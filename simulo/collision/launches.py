@@ -24,8 +24,10 @@ from simulo.collision.buffers import (
     upload_pairs,
     upload_pieces,
     upload_tree,
+    view,
 )
 from simulo.collision.kernels.fk import fk_kernel
+from simulo.collision.kernels.live import closed_kernel, live_kernel
 from simulo.collision.kernels.motion import motion_kernel, motion_verdict_kernel
 from simulo.collision.kernels.motion_filter import (
     held_way_kernel,
@@ -39,6 +41,7 @@ from simulo.collision.kernels.verdict import verdict_kernel
 from simulo.collision.kernels.world_check import world_kernel
 from simulo.collision.kernels.world_reach import reach_kernel
 from simulo.collision.library import ShapeLibrary
+from simulo.collision.live import LiveRobot
 from simulo.collision.model import CollisionModel
 from simulo.collision.motion_buffers import MotionBuffers, scene_of
 from simulo.collision.parties import PartyCodes
@@ -95,6 +98,7 @@ class Launches:
         threads_allowed = device.type == "cpu" and wp.config.mode != "debug"
         self._split = threads_allowed and sizes.num_configurations >= split_at and sizes.num_envs > 1
         self._threads = ThreadPoolExecutor(1) if self._split else None
+        self._live: dict[str, Stage] = {}
         self.use_grid(grid)
 
     def use_grid(self, grid: GridBuffers) -> None:
@@ -149,27 +153,47 @@ class Launches:
             "motion verdict": Stage(motion_verdict_kernel, (query, ways, self._verdicts), per_entry=True),
         }
 
+    def read_live(self, robot: LiveRobot, gripper_columns: tuple[int, ...]) -> None:
+        """Have `run_live` begin with stages that read this robot. `record` must follow."""
+        query = self._query_buffers
+        inputs: tuple[Any, ...] = (robot.upload(gripper_columns), view(robot.positions), self._query, view(query.start))
+        self._live = {"live": Stage(live_kernel, inputs, per_entry=True)}
+        for closing in robot.closing:
+            inputs = (view(closing.progress), closing.done, closing.gripper, self._query)
+            self._live[f"closed {len(self._live)}"] = Stage(closed_kernel, inputs, per_entry=True)
+
+    @property
+    def live_stages(self) -> tuple[str, ...]:
+        """What `run_live` does before it checks."""
+        return tuple(self._live)
+
     def launch(self, name: str) -> None:
         """Launch one stage for all entries as Warp does it, in the order of torch's work."""
         with torch_stream(self._torch_device):
             self._launch(name, 0, self._sizes.num_envs)
 
     def _launch(self, name: str, first_entry: int, entries: int) -> None:
-        stage = self.stages[name]
+        stage = self._live[name] if name in self._live else self.stages[name]
         rows = 1 if stage.per_entry else self._sizes.horizon
         inputs = [first_entry * rows, *stage.inputs]
         wp.launch(stage.kernel, entries * rows, inputs=inputs, device=self._device)
 
     def record(self) -> None:
         """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
+        self._checks = self._record_check([*self.stages])
+        self._live_checks = self._record_check([*self._live, *self.stages]) if self._live else []
+
+    def _record_check(self, names: list[str]) -> list[Callable[[], None]]:
+        """One graph; of a check that is split between threads, both halves' and then the last stages'."""
         entries = self._sizes.num_envs
+        if not self._split:
+            return [self._record(names, 0, entries)]
+        # Where a call has fewer rows than were planned for, an entry's rows may lie in the other half.
+        last = [name for name in names if name == "verdict" or name in MOTION_STAGES]
+        before = [name for name in names if name not in last]
         half = entries // 2
-        last = [name for name in ("verdict", *MOTION_STAGES) if name in self.stages]
-        configurations = [name for name in self.stages if name not in last]
-        parts = [(0, half), (half, entries - half)] if self._split else [(0, entries)]
-        self._parts = [self._record(configurations, *part) for part in parts]
-        # Apart: an entry's rows may lie in both halves.
-        self._last = self._record(last, 0, entries)
+        halves = [self._record(before, 0, half), self._record(before, half, entries - half)]
+        return [*halves, self._record(last, 0, entries)]
 
     def recorded_stages(self) -> dict[str, Callable[[], None]]:
         """Each stage of the check alone, replayed on what the stages before it left behind."""
@@ -195,14 +219,20 @@ class Launches:
 
     def run(self) -> None:
         """Replay a whole check; on the CPU it has finished when this returns."""
+        self._run([*self.stages], self._checks)
+
+    def run_live(self) -> None:
+        """`run`, of what the robot that `read_live` was given is commanded now."""
+        self._run([*self._live, *self.stages], self._live_checks)
+
+    def _run(self, names: list[str], graphs: list[Callable[[], None]]) -> None:
         if self._torch_device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-            for name in self.stages:  # a graph that is being captured takes kernels, not another graph's launch
+            for name in names:  # a graph that is being captured takes kernels, not another graph's launch
                 self.launch(name)
-            return
-        if self._threads is None:
-            self._parts[0]()
+        elif self._threads is None:
+            graphs[0]()
         else:
-            other = self._threads.submit(self._parts[1])
-            self._parts[0]()
+            other = self._threads.submit(graphs[1])
+            graphs[0]()
             other.result()
-        self._last()
+            graphs[2]()

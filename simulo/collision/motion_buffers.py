@@ -20,19 +20,21 @@ from simulo.collision.motion import MotionBounds
 class MotionBuffers:
     """Torch and Warp arrays of the motion check of one checker.
 
-    start (N, dof) [rad or m]: where each environment's first way begins. kind (M,): see `kernels.motion.Ways`.
+    kind (M,): see `kernels.motion.Ways`.
     """
 
-    def __init__(self, model: CollisionModel, bounds: MotionBounds, sizes: Sizes, device: torch.device) -> None:
+    def __init__(
+        self, model: CollisionModel, bounds: MotionBounds, sizes: Sizes, start: torch.Tensor, device: torch.device
+    ) -> None:
+        """start: of `QueryBuffers`."""
         m, dof, place = sizes.num_configurations, model.num_joints, str(device)
         slots = max(len(model.grippers) * sizes.payloads_per_gripper, 1)
         items = len(bounds.pair) + len(bounds.body) + slots
-        self.start = torch.zeros(sizes.num_envs, dof, device=device)
         self.kind = torch.full((m,), int(Kind.NOT_EVALUATED), dtype=torch.int32, device=device)
         self._q = torch.zeros(m, dof, device=device)
         self.levers = _upload(bounds, place)
         self.way = Way()
-        self.way.start = view(self.start)
+        self.way.start = view(start)
         self.way.travel = wp.zeros((m, dof), dtype=wp.float32, device=place)
         self.way.moved = wp.zeros((m, items), dtype=wp.float32, device=place)
         self.way.left = wp.zeros((m, items), dtype=wp.int32, device=place)

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from simulo.collision.kinds import Kind
+
+# Rows of int32; some hold float32 bits.
+VERDICT_ROWS = ("kind", "row", "party_a", "party_b", "distance", "bound", "capped", "unknown", "between", "outside")
 
 
 @dataclass(frozen=True)
 class RawVerdict:
     """One answer per checked environment, shape (K,) each; a snapshot that later checks do not touch.
 
-    block, shape (10, K), int32: the rows of `buffers.VERDICT_ROWS`. Everything else reads it.
+    words, int32: begins with the rows of `VERDICT_ROWS`, K after K. Everything else reads them. count: K.
     """
 
-    block: torch.Tensor
+    words: torch.Tensor | NDArray[np.int32]
+    count: int
+
+    @staticmethod
+    def of(block: torch.Tensor) -> RawVerdict:
+        """Of rows as `block` has them."""
+        return RawVerdict(block.reshape(-1), block.shape[1])
+
+    @cached_property
+    def block(self) -> torch.Tensor:
+        """The rows, int32 (10, K); a tensor is made of NumPy's words when it is first asked for."""
+        return torch.as_tensor(self.words)[: len(VERDICT_ROWS) * self.count].view(len(VERDICT_ROWS), self.count)
 
     @property
     def clear(self) -> torch.Tensor:

@@ -24,6 +24,7 @@ from simulo.collision.buffers import (
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import Launches
 from simulo.collision.library import ShapeLibrary
+from simulo.collision.live import LiveRobot
 from simulo.collision.model import CollisionModel
 from simulo.collision.selection import Selection
 from simulo.collision.shapes import ConvexShape
@@ -111,3 +112,25 @@ def _broken(what: str, model: CollisionModel) -> CollisionModelError:
         f"self-test of the collision kernels failed for robot {model.name!r}: {what}. "
         "The compiled kernels cannot be trusted; clear Warp's kernel cache (warp.clear_kernel_cache()) and try again"
     )
+
+
+def prove_live(launches: Launches, query: QueryBuffers, robot: LiveRobot, gripper_columns: tuple[int, ...]) -> None:
+    """Raise CollisionModelError unless the kernels read of the robot what torch reads."""
+    for name in launches.live_stages:
+        launches.launch(name)
+    q = robot.targets.clamp(*robot.limits.T).masked_fill(robot.spoiled[:, None], torch.nan)
+    start = robot.positions[:, robot.columns].to(torch.float32)
+    active = robot.holding.clone()
+    for closing in robot.closing:
+        active[:, closing.gripper] |= closing.progress >= closing.done
+    hands = len(gripper_columns)
+    for name, expected, found in (
+        ("targets", q, query.q[: len(q)]),
+        ("positions", start, query.start),
+        ("fingers", start[:, list(gripper_columns)], query.measured[:, :hands]),
+        ("closed hands", active, query.measured_active[:, :hands].bool()),
+        ("base poses", robot.base_pose, query.base_pose),
+        ("ages of maps", robot.map_status, query.map_status),
+    ):
+        if not torch.allclose(expected.double(), found.double(), rtol=0.0, atol=0.0, equal_nan=True):
+            raise CollisionModelError(f"the kernels that read a live robot read other {name} than torch does")

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-from simulo.collision import CollisionModel
+from simulo.collision import Closing, CollisionModel, LiveRobot
 from simulo.description import RobotDescription, reference_fk
 from simulo.errors import GateError
 from simulo.gate.rigid import compose
 from simulo.pose import Pose
 from simulo.robot import Robot
-from simulo.tensors import host_array
 
 if TYPE_CHECKING:
     from simulo.env import LearningEnv
@@ -64,11 +63,14 @@ class FingerLatch(Protocol):
 
     finger_joints: str
 
+    progress_when_closed: int
+
     @property
     def state(self) -> Tensor: ...
 
-    def closed_on_host(self) -> NDArray[np.bool_] | None:
-        """Where `state` is CLOSED, without a call of torch; None off the CPU."""
+    @property
+    def progress(self) -> Tensor:
+        """int32 (num_envs,), the same memory for good: `progress_when_closed` or more where `state` is CLOSED."""
         ...
 
 
@@ -84,7 +86,6 @@ class SimulatedBody:
         pose = self.robot.initial_pose
         base = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float32, device=env.device)
         self._base = base.repeat(env.num_envs, 1)
-        self._host_base = host_array(self._base)
         self._none_closed = torch.zeros((env.num_envs, len(model.grippers)), dtype=torch.bool, device=env.device)
         self._hand_of_joint = {gripper.column: hand for hand, gripper in enumerate(model.grippers)}
         self._fingers: list[tuple[FingerLatch, int]] = []
@@ -101,12 +102,6 @@ class SimulatedBody:
     def base_pose(self) -> Tensor:
         return self.robot.state.link_poses[:, 0] if self.robot.description.floating_base else self._base
 
-    def base_on_host(self) -> NDArray:
-        """`base_pose`, without a call of torch for a base that stands still; for a robot on the CPU."""
-        if self._host_base is None or self.robot.description.floating_base:
-            return self.base_pose().cpu().numpy()
-        return self._host_base
-
     def joint_positions(self) -> Tensor:
         return self.robot.state.joint_positions[:, : self._model.num_joints]
 
@@ -115,8 +110,7 @@ class SimulatedBody:
         return self.robot.state.link_poses[:, columns]
 
     def closed(self) -> Tensor:
-        if len(self.robot.latches) != self._num_latches:
-            self._find_fingers()
+        self._find_fingers()
         if not self._fingers:
             return self._none_closed
         out = self._none_closed.clone()
@@ -124,29 +118,38 @@ class SimulatedBody:
             out[:, hand] |= fingers.state == CLOSED
         return out
 
-    def read_on_host(self, q: NDArray, closed: NDArray) -> NDArray | None:
-        """What a step's check asks of the robot, without a call of torch: commanded joint positions (num_envs, dof)
-        into q and which hands are closed (num_envs, hands) into closed. Returns the measured joint positions.
-
-        None, with nothing to be read, where a task commands more than positions, or off the CPU.
-        """
-        if len(self.robot.latches) != self._num_latches:
-            self._find_fingers()
-        measured = self.robot.joint_positions_on_host()
-        if measured is None or not self.robot.commanded_on_host(q):
+    def live(self, holding: Tensor, map_status: Tensor) -> LiveRobot | None:
+        """The robot as a checker's kernels read it, for as long as its actuators stay those of now; None where the
+        simulator keeps no memory that they could read. Of a base that floats, `follow_base` keeps it up to date."""
+        positions = self.robot.live_positions()
+        if positions is None:
             return None
-        closed.fill(False)
-        for fingers, hand in self._fingers:
-            here = fingers.closed_on_host()
-            if here is None:
-                return None
-            np.logical_or(closed[:, hand], here, out=closed[:, hand])
-        return measured[:, : self._model.num_joints]
+        self._find_fingers()
+        dof = self._model.num_joints
+        return LiveRobot(
+            targets=self.robot.joint_position_targets[:, :dof],
+            limits=self.robot.target_limits,
+            positions=positions.values,
+            columns=positions.columns[:dof],
+            holding=holding,
+            closing=tuple(Closing(hand, latch.progress, latch.progress_when_closed) for latch, hand in self._fingers),
+            spoiled=self.robot.spoiled,
+            base_pose=self._base,
+            map_status=map_status,
+        )
+
+    def follow_base(self) -> None:
+        """Bring what `live` gave up to date with a base that floats."""
+        if self.floating:
+            self._base.copy_(self.base_pose())
 
     def _find_fingers(self) -> None:
         """Which of the robot's actuators drive the joint of which hand."""
-        self._num_latches = len(self.robot.latches)
-        moving = [latch for latch in self.robot.latches if isinstance(latch, FingerLatch)]
+        latches = self.robot.latches
+        if len(latches) == self._num_latches:
+            return
+        self._num_latches = len(latches)
+        moving = [latch for latch in latches if isinstance(latch, FingerLatch)]
         driven = [(latch, column) for latch in moving for column in self.robot.find_joints(latch.finger_joints)]
         self._fingers = [(latch, self._hand_of_joint[c]) for latch, c in driven if c in self._hand_of_joint]
 

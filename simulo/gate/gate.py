@@ -359,7 +359,7 @@ class CollisionGate:
         session, robot = self._session, self._body.robot
         session.refresh()
         quick = session.check_step() if self._audit is None else None
-        verdict, all_clear = (self._check_commands(), False) if quick is None else quick
+        verdict, all_clear = (self._check_commands(), None) if quick is None else quick
         self._last = verdict
         if all_clear:
             robot.accept_commands(None)

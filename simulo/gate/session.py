@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.collision import (
@@ -27,7 +26,6 @@ from simulo.gate.rigid import compose
 from simulo.gate.settings import GateSettings
 from simulo.gate.verdict import Checked, Reserve, Verdict
 from simulo.gate.world import OwedWorld, Taken, World, no_world
-from simulo.tensors import host_array
 
 SLOTS_PER_HAND = 2
 # s. How often to look whether a payload has left its support: reading where hands are costs as much as a check.
@@ -70,15 +68,15 @@ class Session:
         self._envs = torch.arange(body.num_envs, device=body.device)
         self._none = torch.zeros(body.num_envs, device=body.device)
         self._holding = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
-        self._host_holding, self._host_columns = host_array(self._holding), host_array(self._gripper_columns)
         self._map_status = torch.zeros(body.num_envs, dtype=torch.int8, device=body.device)
-        self._host_status = host_array(self._map_status)
         self._status_holds = (math.inf, -math.inf)
         self._looked = -math.inf
         self._told: dict[tuple[str, str], Checked] = {}
         self._named = torch.zeros((body.num_envs, hands), dtype=torch.bool, device=body.device)
         self.world: World = no_world(body.num_envs, body.device)
         self._loaded = -1
+        self._latches_read = -1
+        self._reads_live = False
         if settings.world != "none":
             self.use_world(OwedWorld(settings.world, body.num_envs, body.device))
 
@@ -127,8 +125,7 @@ class Session:
         stamp = self.world.stamp
         age = now - stamp
         stale = torch.where(age <= self.settings.max_age, int(MapStatus.FRESH), int(MapStatus.STALE))  # NaN is stale
-        self._map_status = torch.where(torch.isneginf(stamp), int(MapStatus.NONE), stale).to(torch.int8)
-        self._host_status = host_array(self._map_status)
+        self._map_status.copy_(torch.where(torch.isneginf(stamp), int(MapStatus.NONE), stale))
         fresh = stamp[self._map_status == int(MapStatus.FRESH)]
         self._status_holds = (now, float(fresh.min()) + self.settings.max_age if len(fresh) else math.inf)
 
@@ -152,7 +149,7 @@ class Session:
 
     @property
     def map_status(self) -> Tensor:
-        """int8 (num_envs,): how the last `refresh` found the maps, see `simulo.collision.MapStatus`."""
+        """int8 (num_envs,), live: how the last `refresh` found the maps, see `simulo.collision.MapStatus`."""
         return self._map_status
 
     def sensed(self) -> Sensed:
@@ -198,31 +195,35 @@ class Session:
         )
         envs = self._envs if env_ids is None else env_ids
         wider = self._none if widen is None else widen.clone()
-        reserve = self._reserve(q, seen.start, envs)
+        reserve = self._reserve(lambda: (q, seen.start), envs)
         return Verdict(raw, envs, self._checked(links, world), self._name_of, reserve, wider)
 
-    def check_step(self) -> tuple[Verdict, bool] | None:
-        """The verdict on what every robot is commanded for this step alone, and whether all are clear.
+    def check_step(self) -> tuple[Verdict, bool | None] | None:
+        """The verdict on what every robot is commanded for this step alone, and whether all are clear if that is known.
 
-        The same as `check` of the commanded positions, by NumPy from the robot's memory into the checker's: behind
-        physics a dozen calls of torch take longer than the check itself. None where that is not possible.
+        The same as `check` of the commanded positions, read by the checker's own kernels from where robot and simulator
+        keep them. None where more than positions is commanded, or where there is nothing to read.
         """
-        host, body = self.checker.host, self.body
-        holding, columns, status = self._host_holding, self._host_columns, self._host_status
-        if host is None or holding is None or columns is None or status is None:
-            return None  # off the CPU, all of them
-        if not isinstance(body, SimulatedBody):
+        body = self.body
+        if not isinstance(body, SimulatedBody) or not body.robot.commands_positions_alone:
             return None
-        start = body.read_on_host(host.q, host.measured_active)
-        if start is None:
+        if self._latches_read != body.robot.num_latches:
+            self._read_live(body)
+        if not self._reads_live:
             return None
-        np.logical_or(host.measured_active, holding, out=host.measured_active)
-        host.measured[:] = start.take(columns, axis=1)
-        np.copyto(host.base_pose, body.base_on_host())
-        np.copyto(host.map_status, status)
-        raw, all_clear = self.checker.check_host(self.world.kind != "none")
-        reserve = self._reserve(host.q.copy(), start, self._envs)
-        return Verdict(raw, self._envs, self._checked(None, True), self._name_of, reserve, self._none), all_clear
+        body.follow_base()
+        answer = self.checker.check_live(self.world.kind != "none")
+        reserve = self._reserve(lambda: (answer.q, answer.start), self._envs)
+        verdict = Verdict(answer.raw, self._envs, self._checked(None, True), self._name_of, reserve, self._none)
+        return verdict, answer.all_clear
+
+    def _read_live(self, body: SimulatedBody) -> None:
+        """Point the checker at the robot as it is equipped now."""
+        robot = body.live(self._holding, self._map_status)
+        self._reads_live = robot is not None
+        if robot is not None:
+            self.checker.read_live(robot)
+        self._latches_read = body.robot.num_latches
 
     def _checked(self, links: str | None, world: bool) -> Checked:
         kind = self.world.kind if world else "skipped"
@@ -233,13 +234,15 @@ class Session:
             self._told[kind, asked] = Checked(kind, asked, *self.settings.margins, motion, codes, floating)
         return self._told[kind, asked]
 
-    def _reserve(self, q: Tensor | NDArray, start: Tensor | NDArray, envs: Tensor) -> Reserve:
-        """What the verdict on q does not vouch for, worked out for those who ask."""
+    def _reserve(self, judged: Callable[[], tuple[Tensor, Tensor]], envs: Tensor) -> Reserve:
+        """What a verdict does not vouch for, worked out for those who ask. judged: the configurations that it is on,
+        and where every robot was measured."""
         known = self.body.measured
 
         def unchecked(i: int) -> float:
-            rows = torch.as_tensor(q[i]).reshape(-1, q.shape[-1])
-            way = torch.cat([torch.as_tensor(start[int(envs[i])])[None], rows]) if known else rows
+            q, start = judged()
+            rows = q[i].reshape(-1, q.shape[-1])
+            way = torch.cat([start[int(envs[i])][None], rows]) if known else rows
             held = self.payloads.balls(int(envs[i]), self.model.link_index)
             return self.motion_bounds.largest(torch.diff(way, dim=0).cpu().double().numpy(), held)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.backends.mujoco.builder import RobotMap
@@ -15,6 +14,7 @@ from simulo.backends.mujoco.drives import Drive
 from simulo.backends.mujoco.worlds import Worlds
 from simulo.commands import CommandMode, JointCommands
 from simulo.errors import BackendError
+from simulo.handles import LivePositions
 from simulo.robot import Robot
 
 
@@ -40,10 +40,10 @@ class MujocoArticulation:
         return self._clock.tick
 
     def joint_positions(self) -> Tensor:
-        return torch.from_numpy(self.joint_positions_on_host())
+        return torch.from_numpy(self._worlds.qpos.take(self._map.qpos, axis=1).astype(np.float32))
 
-    def joint_positions_on_host(self) -> NDArray[np.float32]:
-        return self._worlds.qpos.take(self._map.qpos, axis=1).astype(np.float32)
+    def live_positions(self) -> LivePositions:
+        return LivePositions(torch.from_numpy(self._worlds.qpos), torch.from_numpy(self._map.qpos.astype(np.int64)))
 
     def joint_velocities(self) -> Tensor:
         return torch.from_numpy(self._worlds.qvel[:, self._map.dof].astype(np.float32))

@@ -1,0 +1,132 @@
+"""The memory of a robot in a simulator, where every check of its commands finds what it judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import warp as wp
+
+from simulo.collision.buffers import QueryBuffers, view
+from simulo.collision.inputs import refuse_unless
+from simulo.collision.kernels.live import Live
+from simulo.collision.kernels.types import pose7
+from simulo.collision.kinds import Kind
+from simulo.collision.raw_verdict import RawVerdict
+from simulo.errors import CollisionModelError
+
+
+@dataclass(frozen=True)
+class Closing:
+    """A gripper by its number; it is posed at its measured value too where progress, int32 (N,), is at least `done`."""
+
+    gripper: int
+    progress: torch.Tensor
+    done: int
+
+
+@dataclass(frozen=True)
+class LiveRobot:
+    """A robot in N environments. Every tensor's memory is read anew by each check, and must stay where it is.
+
+    targets (N, dof) [rad or m], float32, limits (dof, 2): what is judged is the one clamped to the other. positions
+    (N, ...) [rad or m], float32 or float64, columns (dof,), int64: where the joints are measured. holding (N, hands),
+    bool: hands that hold something. closing: hands that may be closed. spoiled (N,), bool: whose targets count as not
+    finite. base_pose (N, 7), map_status (N,): as of `CollisionChecker.check`.
+    """
+
+    targets: torch.Tensor
+    limits: torch.Tensor
+    positions: torch.Tensor
+    columns: torch.Tensor
+    holding: torch.Tensor
+    closing: tuple[Closing, ...]
+    spoiled: torch.Tensor
+    base_pose: torch.Tensor
+    map_status: torch.Tensor
+
+    def refuse_misfit(self, num_envs: int, dof: int, hands: int, device: torch.device) -> None:
+        """Raise CollisionModelError, naming it, for a tensor that is not what the class says."""
+        for name, shape, dtype in (
+            ("targets", (num_envs, dof), torch.float32),
+            ("limits", (dof, 2), torch.float32),
+            ("positions", (num_envs, *self.positions.shape[1:2]), self.positions.dtype),
+            ("columns", (dof,), torch.int64),
+            ("holding", (num_envs, hands), torch.bool),
+            ("spoiled", (num_envs,), torch.bool),
+            ("base_pose", (num_envs, 7), torch.float32),
+            ("map_status", (num_envs,), torch.int8),
+        ):
+            refuse_unless(name, getattr(self, name), shape, dtype, device)
+        for closing in self.closing:
+            refuse_unless("Closing.progress", closing.progress, (num_envs,), torch.int32, device)
+            if not 0 <= closing.gripper < hands:
+                raise CollisionModelError(f"Closing names gripper {closing.gripper} of {hands}")
+        width = self.positions.shape[1]
+        if self.positions.dtype not in (torch.float32, torch.float64):
+            raise CollisionModelError(f"positions must be float32 or float64, got {self.positions.dtype}")
+        if not ((self.columns >= 0) & (self.columns < width)).all():
+            raise CollisionModelError(f"columns {self.columns.tolist()} are not all within the {width} of positions")
+
+    def upload(self, gripper_columns: tuple[int, ...]) -> Live:
+        """gripper_columns: the grippers' joints."""
+        out = Live()
+        out.target, out.column = view(self.targets), view(self.columns)
+        low, high = self.limits.T.contiguous()
+        device = str(self.targets.device)
+        out.low = wp.array(low.cpu().numpy(), dtype=wp.float32, device=device)
+        out.high = wp.array(high.cpu().numpy(), dtype=wp.float32, device=device)
+        out.gripper = wp.array(np.array([*gripper_columns, 0], np.int32), device=device)
+        out.holding, out.spoiled = view(self.holding.view(torch.uint8)), view(self.spoiled.view(torch.uint8))
+        out.base_pose, out.map_status = view(self.base_pose, pose7), view(self.map_status)
+        return out
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """What a check of a live robot found, and what it read: a snapshot, laid out as `QueryBuffers.answer`.
+
+    all_clear: None where telling would wait for a GPU. joints: (N, dof).
+    """
+
+    raw: RawVerdict
+    all_clear: bool | None
+    joints: tuple[int, int]
+
+    @property
+    def start(self) -> torch.Tensor:
+        """Where the joints were measured [rad or m], shape (N, dof)."""
+        return self._joints(0)
+
+    @property
+    def q(self) -> torch.Tensor:
+        """The commands that were judged [rad or m], shape (N, dof)."""
+        return self._joints(1)
+
+    def _joints(self, which: int) -> torch.Tensor:
+        words = torch.as_tensor(self.raw.words)
+        return words[self.raw.block.numel() :].view(torch.float32).view(2, *self.joints)[which]
+
+
+class LiveOutputs:
+    """Where the answer of a live robot's check is read: on the CPU by NumPy, in one copy and nothing else."""
+
+    def __init__(self, query: QueryBuffers) -> None:
+        self._count, self._joints = query.verdicts.shape[1], (query.start.shape[0], query.start.shape[1])
+        self._memory, self._kind = query.answer, query.verdicts[0]
+        on_host = query.answer.device.type == "cpu"
+        self._host = (query.answer.numpy(), self._kind.numpy()) if on_host else None
+        self._clear = bytes(4 * self._count)  # Kind.CLEAR is zero
+
+    def refuse_all(self) -> None:
+        """Begin as every check does: nothing is clear until it was looked at."""
+        kind = self._kind.fill_ if self._host is None else self._host[1].fill
+        kind(int(Kind.NOT_EVALUATED))
+
+    def answer(self) -> LiveAnswer:
+        if self._host is None:
+            return LiveAnswer(RawVerdict(self._memory.clone(), self._count), None, self._joints)
+        words = self._host[0].copy()
+        all_clear = words[: self._count].tobytes() == self._clear
+        return LiveAnswer(RawVerdict(words, self._count), all_clear, self._joints)
