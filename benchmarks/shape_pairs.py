@@ -41,7 +41,7 @@ from simulo.collision.kernels.convex import FAR
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.pool import pack_shapes
 from simulo.collision.reference import hull_distance
-from simulo.evaluation.contact_truth import separated
+from simulo.evaluation.contact_truth import Separation, separation
 from simulo.files import write_json
 
 KINDS: tuple[Kind, ...] = ("hull", "capsule", "sphere", "box")
@@ -128,7 +128,9 @@ def tally(block: Judged) -> dict[str, Any]:
         a, b = block.posed(int(i))
         core, radius = hull_distance(a, b), block.drawn.radii[i]
         above[i] |= lower[i] > core - radius
-        missed[i] = lower[i] > 0.0 and core <= radius + MEETING and (radius > 0.0 or not separated(a, b))
+        missed[i] = (
+            lower[i] > 0.0 and core <= radius + MEETING and (radius > 0.0 or separation(a, b) is not Separation.PROVEN)
+        )
     false = apart & (lower <= 0.0)
     return {
         "pairs": len(lower),
