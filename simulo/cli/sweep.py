@@ -36,9 +36,14 @@ def sweep(
         Path | None, typer.Option(metavar="DIR", help="Write pages here; keeps the sweeps' state.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with killed sweeps in --report DIR.")] = False,
+    one_hull: Annotated[bool, typer.Option("--one-hull", help="Check each link's own hull, not its pieces.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the poses.")] = 1,
     json: JsonFile = None,
 ) -> None:
-    """Contacts, missed contacts and false stops over seeded poses. Exit code 1 when a contact was missed."""
+    """Contacts, missed contacts and false stops over seeded poses.
+
+    Exit code 1 when a contact was missed, or when a dispute between the checker and the truth has no answer.
+    """
     from simulo.description import list_robots, load_description
     from simulo.evaluation.sweep import sweep as run_sweep
     from simulo.evaluation.sweep_report import write_sweep_pages
@@ -50,31 +55,32 @@ def sweep(
     done = []
     with progress() as moved:
         for name in names:
-            state = None if report is None else report / f"{Path(name).name}-{truth}-{seed}.state.json"
+            judged = f"{truth}-one_hull" if one_hull else truth
+            state = None if report is None else report / f"{Path(name).name}-{judged}-{seed}.state.json"
             if state is not None and not resume:
                 state.unlink(missing_ok=True)
-            done.append(run_sweep(name, poses, seed, truth, state, moved))
-    title = f"{poses} poses against {truth} truth, seed {seed}"
+            done.append(run_sweep(name, poses, seed, truth, state, moved, one_hull=one_hull, jobs=jobs))
+    title = f"{poses} poses against {truth} truth, seed {seed}{', one hull a link' if one_hull else ''}"
     out.print(_table([sweep.figures for sweep in done], title, compared=truth == "hull"))
     if report is not None:
         page = write_sweep_pages(done, [load_description(name) for name in names], report)
         out.print(f"report page: {page}", highlight=False, soft_wrap=True)
     figures = [sweep.figures for sweep in done]
     write_figures(figures[0] if len(figures) == 1 else figures, json)
-    if any(row["missed"] for row in figures):
+    if any(row["missed"] or row["unjudged"] for row in figures):
         raise typer.Exit(1)
 
 
 def _table(rows: list[dict[str, Any]], title: str, compared: bool) -> Table:
     """compared: with the reference's false stops, which are known against hulls only."""
     table = Table(Column("robot", no_wrap=True), title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)  # 80 columns
-    for column in ("refused", "slop", "contacts", "missed", "false", "rest\nmm", "pairs", "exempt"):
+    for column in ("refused", "slop", "contacts", "missed", "false", "un-\njudged", "rest\nmm", "pairs", "exempt"):
         table.add_column(column, justify="right", no_wrap=True)
     if compared:
         table.add_column("ref.\nfalse", justify="right", no_wrap=True)
     for row in rows:
         rest = figure(row["rest"]["min_distance_mm"])
-        counts = (row[key] for key in ("refused", "slop_only", "contacts", "missed", "false_stops"))
+        counts = (row[key] for key in ("refused", "slop_only", "contacts", "missed", "false_stops", "unjudged"))
         table.add_row(
             row["robot"],
             *map(str, counts),

@@ -19,7 +19,7 @@ from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.description.load import load_robot_file
 from simulo.evaluation.configuration import uniform
-from simulo.evaluation.sweep import SEED, Counts, measured
+from simulo.evaluation.sweep import SEED, Counts, measured, one_hull_each
 from simulo.lowering import link_meshes
 from simulo.lowering.fit import LinkCut, fit_link
 
@@ -55,7 +55,7 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
     meshes = link_meshes(description)
     slabs = set(load_robot_file(robot).tight_links)
     pieces = {link: 1 for link in description.geometry if link not in slabs}
-    current = replace(description, geometry=_uncut(description, slabs))
+    current = replace(description, geometry=one_hull_each(description, slabs))
     before = counts = measured(current, poses, SEED, progress)
     reasons = [f"one hull a link: {_stops(counts)}"]
     settled: set[str] = set()
@@ -75,15 +75,8 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
             continue
         reasons.append(f"{names}: {_stops(found)}")
         pieces, current, counts = pieces | cut, candidate, found
-    costs = _self_check_us(replace(description, geometry=_uncut(description, slabs))), _self_check_us(current)
+    costs = _self_check_us(replace(description, geometry=one_hull_each(description, slabs))), _self_check_us(current)
     return Chosen({link: n for link, n in pieces.items() if n > 1}, tuple(reasons), before, counts, costs)
-
-
-def _uncut(description: RobotDescription, slabs: set[str]) -> dict[str, LinkGeometry]:
-    return {
-        link: geometry if link in slabs else LinkGeometry(link, (geometry.hull,), geometry.hull)
-        for link, geometry in description.geometry.items()
-    }
 
 
 def _cut(meshes: Mapping[str, trimesh.Trimesh], cut: Mapping[str, int], progress: Progress) -> dict[str, LinkGeometry]:

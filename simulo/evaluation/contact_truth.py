@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import product
 
 import mujoco
@@ -17,10 +18,22 @@ from scipy.optimize import linprog
 
 from simulo.description import RobotDescription, reference_fk
 from simulo.evaluation.mujoco_tree import kinematic_tree, model_positions
-from simulo.evaluation.truth import bvh_of, distance_between
+from simulo.evaluation.truth import bvh_of, cross, distance_between
 
 Array = NDArray[np.float64]
 Pair = tuple[str, str]
+
+
+_ROUNDING = 1e-12
+"""[m] What the heights of placed vertices may be wrong by, a metre or so from the origin."""
+
+
+class Separation(Enum):
+    """What a linear program says of a plane between two solids. UNJUDGED: it ended without an answer."""
+
+    PROVEN = "proven"
+    NONE = "none"
+    UNJUDGED = "unjudged"
 
 
 class HullTruth:
@@ -67,14 +80,15 @@ class HullTruth:
                 step(row)
         return out
 
-    def apart(self, q: ArrayLike, pair: Pair) -> bool:
+    def separation(self, q: ArrayLike, pair: Pair) -> Separation:
         """Whether a plane is proven, in double, to separate every two pieces of a pair at one configuration."""
         poses = reference_fk(self._description, np.asarray(q, np.float64))
         placed = [
             [np.asarray(piece) @ poses[link][:3, :3].T + poses[link][:3, 3] for piece in self._pieces[link]]
             for link in pair
         ]
-        return all(separated(a, b) for a, b in product(*placed))
+        found = {separation(a, b) for a, b in product(*placed)}
+        return next((answer for answer in (Separation.NONE, Separation.UNJUDGED) if answer in found), Separation.PROVEN)
 
     def _numbered_geoms(self) -> NDArray[np.int64]:
         """Number of the link pair of two geoms, shape (ngeom, ngeom)."""
@@ -83,10 +97,11 @@ class HullTruth:
         return np.array([[numbers.get(frozenset((a, b)), 0) for b in link_of] for a in link_of], dtype=np.int64)
 
 
-def separated(a: Array, b: Array) -> bool:
+def separation(a: Array, b: Array) -> Separation:
     """Whether a plane strictly separates two vertex sets [m], shapes (V, 3), by linear programming in double.
 
-    Maximises the gap g with n a >= c + g, n b <= c - g and |n_i| <= 1, about their middle.
+    Maximises the gap g with n a >= c + g, n b <= c - g and |n_i| <= 1, about their middle. The program's tolerances
+    prove nothing: the vertices' own heights along its normal do.
     """
     middle = 0.5 * (a.mean(axis=0) + b.mean(axis=0))
     left = np.hstack([-(a - middle), np.ones((len(a), 2))])
@@ -98,7 +113,11 @@ def separated(a: Array, b: Array) -> bool:
         bounds=[(-1.0, 1.0)] * 3 + [(None, None)] * 2,
         method="highs",
     )
-    return result.status == 0 and -result.fun > 1e-9
+    if result.status != 0:
+        return Separation.UNJUDGED
+    normal = result.x[:3]
+    gap = ((a - middle) @ normal).min() - ((b - middle) @ normal).max()
+    return Separation.PROVEN if gap > _ROUNDING * np.linalg.norm(normal) else Separation.NONE
 
 
 @dataclass(frozen=True)
@@ -119,27 +138,21 @@ class MeshTruth:
     meshes: each link's triangles in its frame [m].
     """
 
-    def __init__(self, description: RobotDescription, meshes: Mapping[str, trimesh.Trimesh]):
-        self._description = description
-        self._surfaces = {link: bvh_of(np.asarray(m.vertices), np.asarray(m.faces)) for link, m in meshes.items()}
-        self._parts = {link: _parts(mesh) for link, mesh in meshes.items()}
+    def __init__(self, meshes: Mapping[str, trimesh.Trimesh]):
+        once = {link: _once(mesh) for link, mesh in meshes.items()}
+        self._surfaces = {link: bvh_of(np.asarray(m.vertices), np.asarray(m.faces)) for link, m in once.items()}
+        self._parts = {link: _parts(mesh) for link, mesh in once.items()}
 
-    def touching(self, q: ArrayLike, pairs: Sequence[Pair]) -> list[bool]:
-        """Which of some pairs touch at one configuration, shape (dof,)."""
-        poses = reference_fk(self._description, np.asarray(q, np.float64))
-        return [self._touch(a, poses[a], b, poses[b]) for a, b in pairs]
-
-    def distance(self, q: ArrayLike, pair: Pair) -> float:
-        """Least distance [m] of a pair's triangles, 0 where they cross."""
-        poses = reference_fk(self._description, np.asarray(q, np.float64))
+    def clearance(self, poses: Mapping[str, Array], pair: Pair) -> float:
+        """Least distance [m] of a pair's surfaces, with the links at these poses (4, 4); 0 where the links touch."""
         a, b = pair
-        return distance_between(self._surfaces[a], poses[a], self._surfaces[b], poses[b])
-
-    def _touch(self, a: str, pose_a: Array, b: str, pose_b: Array) -> bool:
-        if distance_between(self._surfaces[a], pose_a, self._surfaces[b], pose_b) <= 0.0:
-            return True
-        to_b: Array = np.linalg.inv(pose_b).astype(np.float64) @ pose_a
-        return self._inside(a, b, to_b) or self._inside(b, a, np.linalg.inv(to_b).astype(np.float64))
+        places = self._surfaces[a], poses[a], self._surfaces[b], poses[b]
+        if cross(*places):
+            return 0.0
+        distance = distance_between(*places)
+        to_b: Array = np.linalg.inv(poses[b]).astype(np.float64) @ poses[a]
+        inside = self._inside(a, b, to_b) or self._inside(b, a, np.linalg.inv(to_b).astype(np.float64))
+        return 0.0 if inside else distance
 
     def _inside(self, a: str, b: str, a_to_b: Array) -> bool:
         """Whether a part of a lies in a closed part of b. Surfaces that do not cross: one point says it for a part."""
@@ -153,9 +166,8 @@ class MeshTruth:
 
 def _parts(mesh: trimesh.Trimesh) -> tuple[list[_Part], list[_Part]]:
     """The connected parts of a mesh, and those of them that are closed."""
-    merged = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
     everything, closed = [], []
-    for part in merged.split(only_watertight=False, repair=False):
+    for part in mesh.split(only_watertight=False, repair=False):
         triangles = np.asarray(part.triangles, np.float64)
         flat = triangles.reshape(-1, 3)
         found = _Part(triangles, flat.min(axis=0), flat.max(axis=0), flat[0])
@@ -163,6 +175,14 @@ def _parts(mesh: trimesh.Trimesh) -> tuple[list[_Part], list[_Part]]:
         if part.is_watertight:
             closed.append(found)
     return everything, closed
+
+
+def _once(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    """Every triangle once: what is drawn and collides as well comes twice, and then no edge joins just two of them."""
+    merged = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
+    a, b, c = merged.faces.T
+    merged.update_faces(merged.unique_faces() & (a != b) & (b != c) & (c != a))
+    return merged
 
 
 def _winding(point: Array, triangles: Array) -> float:

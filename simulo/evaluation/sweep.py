@@ -9,28 +9,32 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+import warp
 from numpy.typing import NDArray
 
-from simulo.collision import CollisionChecker, CollisionModel, build_model
-from simulo.description import RobotDescription, load_description
+from simulo.collision import CollisionChecker, build_model
+from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.errors import SimuloError
 from simulo.evaluation.configuration import check_configuration, uniform
-from simulo.evaluation.contact_truth import HullTruth, MeshTruth, Pair
-from simulo.evaluation.meshes import true_meshes
+from simulo.evaluation.judges import Judged, judge_by_hulls, judge_by_meshes
 from simulo.files import write_json
 
 Truth = Literal["hull", "mesh"]
 Progress = Callable[[str, int, int], None]
 
-BLOCK = 4096
+BLOCK = 2048
 SEED = 20260924
+
+JUDGES = {"hull": judge_by_hulls, "mesh": judge_by_meshes}
 
 
 class SweepError(SimuloError, ValueError):
@@ -41,13 +45,15 @@ class SweepError(SimuloError, ValueError):
 class Counts:
     """What a sweep has found so far; per pair by "a|b". false_clearance_mm: real distances at false stops (mesh truth).
 
-    disputed: verdicts of the checker and MuJoCo that differed, and that a separating plane decided.
+    disputed: verdicts of the checker and MuJoCo that differed, and that a separating plane was asked about. unjudged:
+    those of them for which the linear program gave no answer; they are in no other count.
     """
 
     poses: int = 0
     contacts: int = 0
     missed: int = 0
     false_stops: int = 0
+    unjudged: int = 0
     refused: int = 0
     slop_only: int = 0
     disputed: int = 0
@@ -56,6 +62,10 @@ class Counts:
     missed_by_pair: Counter[str] = field(default_factory=Counter)
     false_by_pair: Counter[str] = field(default_factory=Counter)
     false_clearance_mm: list[float] = field(default_factory=list)
+
+    def add(self, other: Counts) -> None:
+        for item in fields(self):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
 
 
 @dataclass(frozen=True)
@@ -73,33 +83,41 @@ def sweep(
     truth: Truth = "hull",
     state: Path | None = None,
     progress: Progress = lambda label, done, total: None,
+    *,
+    one_hull: bool = False,
+    jobs: int = 1,
 ) -> Sweep:
     """Check `poses` uniform in-limit configurations of a robot against truth.
 
     truth "hull": MuJoCo on the very pieces that are checked, disputes decided by a separating plane in double. "mesh":
     the links' own triangles, asked only where the links' hulls touch (their meshes lie inside). state: a file that a
-    killed sweep goes on from; it belongs to one robot, seed and truth. progress: called with a label, the poses done
-    and all. Raises SweepError for a state of something else.
+    killed sweep goes on from; it belongs to one robot, geometry, seed and truth. progress: called with a label, the
+    poses done and all. one_hull: check each link's own hull instead of its pieces. jobs: processes that share the
+    poses; the figures are the same for any number of them. Raises SweepError for a state of something else.
     """
     if poses < 1:
         raise SweepError(f"a sweep needs at least one pose, got {poses}")
-    description = load_description(robot)
-    model = build_model(description)
-    identity = {"digest": model.digest, "seed": seed, "truth": truth}
+    description = _described(robot, one_hull)
+    digest = build_model(description).digest
+    identity = {"digest": digest, "seed": seed, "truth": truth, "one_hull": one_hull}
     counts = _resumed(state, identity)
     if counts.poses > poses:
         raise SweepError(f"{state} holds {counts.poses} poses already, more than the {poses} asked for; remove it")
-    judge = HullJudge(description, model) if truth == "hull" else MeshJudge(description, model)
-    checker = CollisionChecker(model, BLOCK)
-    stream = np.random.default_rng(seed)
-    stream.random((counts.poses, len(description.joints)))  # what the sweep had when it was killed
-    while counts.poses < poses:
-        started = time.perf_counter()
-        _count_block(description, checker, judge, stream, counts, poses, progress)
-        counts.seconds += time.perf_counter() - started
+    blocks = _blocks(description, seed, counts.poses, poses)
+    if jobs > 1:
+        counted = _by_workers(robot, one_hull, truth, jobs, blocks)
+    else:
+        counted = _counted(
+            description, truth, blocks, lambda row: progress(description.name, counts.poses + row, poses)
+        )
+    started = time.perf_counter() - counts.seconds
+    for block in counted:
+        counts.add(block)
+        counts.seconds = time.perf_counter() - started
+        progress(description.name, counts.poses, poses)
         if state is not None:
             write_json(state, {**identity, "counts": vars(counts)})
-    return Sweep(counts, _figures(description, model, counts, seed, truth))
+    return Sweep(counts, {**_figures(description, counts), "seed": seed, "truth": truth, "one_hull": one_hull})
 
 
 def measured(
@@ -109,45 +127,93 @@ def measured(
     progress: Progress = lambda label, done, total: None,
 ) -> Counts:
     """Counts against mesh truth of a description that need not be on disk, as `sweep` makes them."""
-    model = build_model(description)
-    judge, checker = MeshJudge(description, model), CollisionChecker(model, min(BLOCK, poses))
-    counts, stream = Counts(), np.random.default_rng(seed)
-    while counts.poses < poses:
-        _count_block(description, checker, judge, stream, counts, poses, progress)
+    counts = Counts()
+    blocks = _blocks(description, seed, 0, poses)
+    for block in _counted(
+        description, "mesh", blocks, lambda row: progress(description.name, counts.poses + row, poses)
+    ):
+        counts.add(block)
     return counts
 
 
-def _count_block(
-    description: RobotDescription,
-    checker: CollisionChecker,
-    judge: HullJudge | MeshJudge,
-    stream: np.random.Generator,
-    counts: Counts,
-    poses: int,
-    progress: Progress,
-) -> None:
-    """Count the next BLOCK poses of the stream, or as many as are left of `poses`."""
-    done, name = counts.poses, description.name
-    q = uniform(description, stream.random((min(BLOCK, poses - done), len(description.joints))))
-    refused = ~_verdicts(checker, q)
-    tripped = _tripped_pairs(checker, q, refused)
-    judge.count(q, refused, tripped, counts, lambda row: progress(name, done + row, poses))
-    counts.poses += len(q)
-    progress(name, counts.poses, poses)
+def one_hull_each(description: RobotDescription, but: Collection[str] = ()) -> dict[str, LinkGeometry]:
+    """The geometry with each link's own hull in the place of its pieces; `but` links keep theirs."""
+    return {
+        link: geometry if link in but else LinkGeometry(link, (geometry.hull,), geometry.hull)
+        for link, geometry in description.geometry.items()
+    }
 
 
-def _figures(
-    description: RobotDescription, model: CollisionModel, counts: Counts, seed: int, truth: Truth
-) -> dict[str, Any]:
+def _described(robot: str, one_hull: bool) -> RobotDescription:
+    description = load_description(robot)
+    return replace(description, geometry=one_hull_each(description)) if one_hull else description
+
+
+def _blocks(description: RobotDescription, seed: int, done: int, poses: int) -> Iterator[NDArray[np.float32]]:
+    """Configurations done..poses of a seed's stream, shapes (BLOCK or what is left, dof)."""
+    stream, width = np.random.default_rng(seed), len(description.joints)
+    stream.random((done, width))
+    for start in range(done, poses, BLOCK):
+        yield uniform(description, stream.random((min(BLOCK, poses - start), width)))
+
+
+Count = Callable[[NDArray[np.float32], Callable[[int], None]], Counts]
+
+
+def _counter(description: RobotDescription, truth: Truth) -> Count:
+    """What counts a block of configurations, shape (K, dof), K <= BLOCK, and calls with the poses that are done."""
+    model = build_model(description)
+    judge, checker = JUDGES[truth](description, model), CollisionChecker(model, BLOCK)
+
+    def count(q: NDArray[np.float32], step: Callable[[int], None]) -> Counts:
+        refused = ~_verdicts(checker, q)
+        tripped = _tripped_pairs(checker, q, refused)
+        return _tally(model.pairs, refused, tripped, judge(q, tripped, step))
+
+    return count
+
+
+def _counted(
+    description: RobotDescription, truth: Truth, blocks: Iterable[NDArray[np.float32]], step: Callable[[int], None]
+) -> Iterator[Counts]:
+    count = _counter(description, truth)
+    return (count(q, step) for q in blocks)
+
+
+def _by_workers(
+    robot: str, one_hull: bool, truth: Truth, jobs: int, blocks: Iterable[NDArray[np.float32]]
+) -> Iterator[Counts]:
+    """The counts of each block, in order, by processes of their own."""
+    loudness = {name: getattr(warp.config, name) for name in ("quiet", "log_level") if hasattr(warp.config, name)}
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (loudness, robot, one_hull, truth)) as pool:
+        yield from pool.map(_count_in_worker, blocks)
+
+
+_worker: list[Count] = []
+"""What counts in a worker process, made once."""
+
+
+def _start_worker(loudness: dict[str, Any], robot: str, one_hull: bool, truth: Truth) -> None:
+    for name, value in loudness.items():
+        setattr(warp.config, name, value)
+    _worker.append(_counter(_described(robot, one_hull), truth))
+
+
+def _count_in_worker(q: NDArray[np.float32]) -> Counts:
+    return _worker[0](q, lambda row: None)
+
+
+def _figures(description: RobotDescription, counts: Counts) -> dict[str, Any]:
+    model = build_model(description)
     rest = check_configuration(description, np.asarray(description.rest_pose, np.float32))
     return {
         "robot": description.name,
+        "digest": description.digest,
         "poses": counts.poses,
-        "seed": seed,
-        "truth": truth,
         "contacts": counts.contacts,
         "missed": counts.missed,
         "false_stops": counts.false_stops,
+        "unjudged": counts.unjudged,
         "refused": counts.refused,
         "slop_only": counts.slop_only,
         "rest": {"clear": rest["clear"], "min_distance_mm": rest["distance_mm"], "pair": rest["parties"]},
@@ -177,77 +243,31 @@ def _tripped_pairs(checker: CollisionChecker, q: NDArray[np.float32], refused: N
     return out
 
 
-class HullJudge:
-    """Judges by MuJoCo on the pieces that are checked."""
-
-    def __init__(self, description: RobotDescription, model: CollisionModel):
-        pieces = {link: [piece.vertices for piece in g.pieces] for link, g in description.geometry.items()}
-        self._truth = HullTruth(description, pieces, model.pairs)
-
-    def count(
-        self,
-        q: NDArray[np.float32],
-        refused: NDArray[np.bool_],
-        tripped: NDArray[np.bool_],
-        counts: Counts,
-        step: Callable[[int], None],
-    ) -> None:
-        touching = self._truth.touching(q, step)
-        for row, k in np.argwhere(touching != tripped):
-            counts.disputed += 1
-            touching[row, k] = not self._truth.apart(q[row], self._truth.pairs[k])
-        _tally(self._truth.pairs, refused, tripped, touching, counts)
-
-
-class MeshJudge:
-    """Judges by the links' triangles, wherever their hulls touch or a pair trips."""
-
-    def __init__(self, description: RobotDescription, model: CollisionModel):
-        hulls = {link: [geometry.hull.vertices] for link, geometry in description.geometry.items()}
-        self._near = HullTruth(description, hulls, model.pairs)
-        self._truth = MeshTruth(description, true_meshes(description))
-
-    def count(
-        self,
-        q: NDArray[np.float32],
-        refused: NDArray[np.bool_],
-        tripped: NDArray[np.bool_],
-        counts: Counts,
-        step: Callable[[int], None],
-    ) -> None:
-        pairs = self._near.pairs
-        asked = self._near.touching(q) | tripped
-        touching = np.zeros_like(asked)
-        for row in np.flatnonzero(asked.any(axis=1)):
-            columns = np.flatnonzero(asked[row])
-            touching[row, columns] = self._truth.touching(q[row], [pairs[k] for k in columns])
-            for k in columns[tripped[row, columns] & ~touching[row, columns]]:
-                counts.false_clearance_mm.append(round(1000.0 * self._truth.distance(q[row], pairs[k]), 3))
-            step(int(row))
-        _tally(pairs, refused, tripped, touching, counts)
-
-
 def _tally(
-    pairs: tuple[Pair, ...],
-    refused: NDArray[np.bool_],
-    tripped: NDArray[np.bool_],
-    touching: NDArray[np.bool_],
-    counts: Counts,
-) -> None:
-    names = np.array(["|".join(pair) for pair in pairs])
-    missed, false = touching & ~tripped, tripped & ~touching
-    counts.contacts += int(touching.sum())
-    counts.missed += int(missed.sum())
-    counts.false_stops += int(false.sum())
-    counts.refused += int(refused.sum())
-    counts.slop_only += int((refused & ~touching.any(axis=1)).sum())
-    for cells, by_pair in (
-        (touching, counts.contacts_by_pair),
-        (missed, counts.missed_by_pair),
-        (false, counts.false_by_pair),
-    ):
-        totals = cells.sum(axis=0)
-        by_pair.update({str(names[k]): int(totals[k]) for k in np.flatnonzero(totals)})
+    pairs: tuple[tuple[str, str], ...], refused: NDArray[np.bool_], tripped: NDArray[np.bool_], judged: Judged
+) -> Counts:
+    """Counts of a block: verdicts of poses (K,) and pairs (K, num_pairs) against what is true."""
+    touching, unjudged = judged.touching, judged.unjudged
+    missed, false = touching & ~tripped, tripped & ~touching & ~unjudged
+    return Counts(
+        poses=len(refused),
+        contacts=int(touching.sum()),
+        missed=int(missed.sum()),
+        false_stops=int(false.sum()),
+        unjudged=int(unjudged.sum()),
+        refused=int(refused.sum()),
+        slop_only=int((refused & ~(touching | unjudged).any(axis=1)).sum()),
+        disputed=judged.disputed,
+        contacts_by_pair=_by_pair(pairs, touching),
+        missed_by_pair=_by_pair(pairs, missed),
+        false_by_pair=_by_pair(pairs, false),
+        false_clearance_mm=list(judged.clearance_mm),
+    )
+
+
+def _by_pair(pairs: tuple[tuple[str, str], ...], cells: NDArray[np.bool_]) -> Counter[str]:
+    totals = cells.sum(axis=0)
+    return Counter({"|".join(pairs[k]): int(totals[k]) for k in np.flatnonzero(totals)})
 
 
 def _resumed(state: Path | None, identity: dict[str, Any]) -> Counts:

@@ -26,7 +26,7 @@ _CHECKED = PBRMaterial(
     baseColorFactor=[0.85, 0.25, 0.15, 0.3], metallicFactor=0.0, roughnessFactor=1.0, alphaMode="BLEND"
 )
 _HEAD = ("robot", "truth", "poses", "refused", "of these, nothing touching", "contacts (pairs)", "<b>missed</b>",
-         "<b>false stops</b> (pairs)", "at rest [mm]", "pairs checked", "exempt")  # fmt: skip
+         "<b>false stops</b> (pairs)", "unjudged", "at rest [mm]", "pairs checked", "exempt")  # fmt: skip
 
 
 def write_sweep_pages(sweeps: Sequence[Sweep], descriptions: Sequence[RobotDescription], folder: Path) -> Path:
@@ -85,7 +85,7 @@ def _table(sweeps: Sequence[Sweep]) -> str:
         rest = "n/a" if distance is None else f"{distance:.1f}"
         cells = (
             f["truth"], f["poses"], f["refused"], f["slop_only"], f["contacts"], f["missed"], f["false_stops"],
-            rest if f["rest"]["clear"] else f"<b>{rest}</b>", f["pairs_checked"], f["pairs_exempt"],
+            f["unjudged"], rest if f["rest"]["clear"] else f"<b>{rest}</b>", f["pairs_checked"], f["pairs_exempt"],
         )  # fmt: skip
         name = html.escape(f["robot"])
         rows.append(f"<tr><td><a href='{name}.html'>{name}</a></td>{''.join(f'<td>{c}</td>' for c in cells)}</tr>")

@@ -99,12 +99,19 @@ def matrix_of(pose: Array) -> Array:
 
 def distance_between(a: coal.CollisionGeometry, pose_a: Array, b: coal.CollisionGeometry, pose_b: Array) -> float:
     """Distance [m] of two geometries at homogeneous transforms in one frame; 0 where they overlap."""
-    places = (
-        coal.Transform3s(np.ascontiguousarray(p[:3, :3]), np.ascontiguousarray(p[:3, 3])) for p in (pose_a, pose_b)
-    )
-    place_a, place_b = places
-    found = coal.distance(a, place_a, b, place_b, coal.DistanceRequest(), coal.DistanceResult())
+    found = coal.distance(a, _place(pose_a), b, _place(pose_b), coal.DistanceRequest(), coal.DistanceResult())
     return max(0.0, float(found))
+
+
+def cross(a: coal.BVHModelOBBRSS, pose_a: Array, b: coal.BVHModelOBBRSS, pose_b: Array) -> bool:
+    """Whether some triangles are found to cross: a quick yes. A no is for `distance_between` to give."""
+    found = coal.CollisionResult()
+    coal.collide(a, _place(pose_a), b, _place(pose_b), coal.CollisionRequest(), found)
+    return bool(found.isCollision())
+
+
+def _place(pose: Array) -> coal.Transform3s:
+    return coal.Transform3s(np.ascontiguousarray(pose[:3, :3]), np.ascontiguousarray(pose[:3, 3]))
 
 
 def solid(shape: Shape) -> coal.CollisionGeometry:

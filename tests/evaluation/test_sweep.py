@@ -14,14 +14,17 @@ from typer.testing import CliRunner
 
 from simulo.cli import app
 from simulo.description import RobotDescription, load_description
+from simulo.evaluation import contact_truth
 from simulo.evaluation import sweep as module
+from simulo.evaluation.contact_truth import Separation
+from simulo.evaluation.judges import judge_by_hulls
 from simulo.evaluation.sweep import SweepError, sweep
 from simulo.evaluation.sweep_report import robot_page
 from tests.collision.robots import box_piece, link, pincer
 
 KEYS = {
     "robot", "poses", "seed", "truth", "contacts", "missed", "false_stops", "refused", "slop_only", "rest",
-    "pairs_checked", "pairs_exempt", "seconds",
+    "pairs_checked", "pairs_exempt", "seconds", "unjudged", "digest",
 }  # fmt: skip
 
 
@@ -46,8 +49,7 @@ def test_geometry_that_is_too_small_misses_contacts(monkeypatch) -> None:
     small = link("left_jaw", box_piece((0.002, 0.002, 0.002), (0.04, 0.005, 0.0)))
     broken = replace(real, geometry={**real.geometry, "left_jaw": small}, digest="tests:broken")
     given(monkeypatch, broken)
-    judge = module.HullJudge
-    monkeypatch.setattr(module, "HullJudge", lambda description, model: judge(real, model))
+    monkeypatch.setitem(module.JUDGES, "hull", lambda description, model: judge_by_hulls(real, model))
     found = sweep("pincer", 3000)
     assert found.counts.missed > 0 and all("left_jaw" in pair for pair in found.counts.missed_by_pair)
 
@@ -57,12 +59,41 @@ def test_geometry_that_is_too_large_stops_for_nothing(monkeypatch) -> None:
     large = link("left_jaw", box_piece((0.2, 0.1, 0.1), (0.1, 0.005, 0.0)))
     bloated = replace(real, geometry={**real.geometry, "left_jaw": large}, digest="tests:bloated")
     given(monkeypatch, bloated)
-    judge = module.HullJudge
-    monkeypatch.setattr(module, "HullJudge", lambda description, model: judge(real, model))
+    monkeypatch.setitem(module.JUDGES, "hull", lambda description, model: judge_by_hulls(real, model))
     found = sweep("pincer", 3000)
     assert found.counts.false_stops > 0 and all("left_jaw" in pair for pair in found.counts.false_by_pair)
     assert 0 < found.counts.slop_only <= found.counts.refused
     assert found.counts.missed == 0
+
+
+def test_a_dispute_without_an_answer_is_no_verdict(monkeypatch) -> None:
+    """Stops for nothing, and a linear program that fails: they are neither contacts nor false stops."""
+    real = pincer()
+    large = link("left_jaw", box_piece((0.2, 0.1, 0.1), (0.1, 0.005, 0.0)))
+    given(monkeypatch, replace(real, geometry={**real.geometry, "left_jaw": large}, digest="tests:bloated"))
+    monkeypatch.setitem(module.JUDGES, "hull", lambda description, model: judge_by_hulls(real, model))
+    sound = sweep("pincer", 2000).counts
+    monkeypatch.setattr(contact_truth, "separation", lambda a, b: Separation.UNJUDGED)
+    failed = sweep("pincer", 2000).counts
+    assert failed.unjudged == sound.disputed > 0 and failed.false_stops == 0
+    assert failed.contacts == sound.contacts and failed.slop_only < sound.slop_only
+    result = CliRunner().invoke(app, ["sweep", "pincer", "--poses", "2000"])
+    assert result.exit_code == 1 and str(failed.unjudged) in result.output, result.output
+
+
+def test_two_processes_count_as_one_does(monkeypatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 512)
+    one, two = sweep("so101", 1500), sweep("so101", 1500, jobs=2)
+    assert vars(replace(one.counts, seconds=0.0)) == vars(replace(two.counts, seconds=0.0))
+    assert one.counts.contacts > 100
+
+
+def test_one_hull_a_link_stops_for_more_than_its_pieces() -> None:
+    """UR5e's bent arms: the hulls of links overlap in bends that the pieces leave free. What touches is the same."""
+    pieces, hulls = sweep("ur5e", 300, truth="mesh"), sweep("ur5e", 300, truth="mesh", one_hull=True)
+    assert hulls.counts.contacts == pieces.counts.contacts > 50
+    assert hulls.counts.missed == pieces.counts.missed == 0
+    assert hulls.counts.false_stops > 10 * max(1, pieces.counts.false_stops)
 
 
 def test_a_killed_sweep_goes_on_to_the_same_counts(monkeypatch, tmp_path) -> None:
