@@ -11,17 +11,8 @@ from rich.table import Column, Table
 
 from simulo.cli.output import JsonFile, figure, out, progress, quiet_warp, write_figures
 
-REFERENCE = {
-    "franka_panda": "2/3000",
-    "ur5e": "3/3000",
-    "ur10e": "14/3000",
-    "rizon4": "1/3000",
-    "so100": "0/3000",
-    "openarm": "1/3000",
-    "h1": "241/3000",
-    "g1": "999/1000",
-}
-"""False stops / poses of the design that simulo started from: one hull or a few capsules a link, against its hulls."""
+KEPT = Path("benchmarks/results/fleet")
+"""In the checkout, from its root."""
 
 
 def sweep(
@@ -35,6 +26,9 @@ def sweep(
     report: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write pages here; keeps the sweeps' state.")
     ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep each robot's figures here, for `simulo fleet`.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with killed sweeps in --report DIR.")] = False,
     one_hull: Annotated[bool, typer.Option("--one-hull", help="Check each link's own hull, not its pieces.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the poses.")] = 1,
@@ -45,6 +39,8 @@ def sweep(
     Exit code 1 when a contact was missed, or when a dispute between the checker and the truth has no answer.
     """
     from simulo.description import list_robots, load_description
+    from simulo.evaluation.fleet import keep as keep_figures
+    from simulo.evaluation.fleet import kind_of
     from simulo.evaluation.sweep import sweep as run_sweep
     from simulo.evaluation.sweep_report import write_sweep_pages
 
@@ -55,11 +51,14 @@ def sweep(
     done = []
     with progress() as moved:
         for name in names:
-            judged = f"{truth}-one_hull" if one_hull else truth
-            state = None if report is None else report / f"{Path(name).name}-{judged}-{seed}.state.json"
+            file = f"{Path(name).name}-{kind_of(truth, one_hull)}-{seed}.state.json"
+            state = None if report is None else report / file
             if state is not None and not resume:
                 state.unlink(missing_ok=True)
-            done.append(run_sweep(name, poses, seed, truth, state, moved, one_hull=one_hull, jobs=jobs))
+            found = run_sweep(name, poses, seed, truth, state, moved, one_hull=one_hull, jobs=jobs)
+            done.append(found)
+            if keep is not None:
+                keep_figures(found.figures, keep)
     title = f"{poses} poses against {truth} truth, seed {seed}{', one hull a link' if one_hull else ''}"
     out.print(_table([sweep.figures for sweep in done], title, compared=truth == "hull"))
     if report is not None:
@@ -71,8 +70,19 @@ def sweep(
         raise typer.Exit(1)
 
 
+def fleet(
+    kept: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where `simulo sweep --keep` put its figures.")] = KEPT,
+) -> None:
+    """Print the fleet's tables, as Markdown, from kept sweeps. A row of geometry that has changed since says stale."""
+    from simulo.evaluation.fleet import fleet_tables
+
+    out.print(fleet_tables(kept), markup=False, highlight=False, soft_wrap=True)
+
+
 def _table(rows: list[dict[str, Any]], title: str, compared: bool) -> Table:
     """compared: with the reference's false stops, which are known against hulls only."""
+    from simulo.evaluation.fleet import REFERENCE
+
     table = Table(Column("robot", no_wrap=True), title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)  # 80 columns
     for column in ("refused", "slop", "contacts", "missed", "false", "un-\njudged", "rest\nmm", "pairs", "exempt"):
         table.add_column(column, justify="right", no_wrap=True)

@@ -25,7 +25,9 @@ from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.errors import SimuloError
 from simulo.evaluation.configuration import check_configuration, uniform
+from simulo.evaluation.coverage import coverage
 from simulo.evaluation.judges import Judged, judge_by_hulls, judge_by_meshes
+from simulo.evaluation.meshes import true_meshes
 from simulo.files import write_json
 
 Truth = Literal["hull", "mesh"]
@@ -117,7 +119,10 @@ def sweep(
         progress(description.name, counts.poses, poses)
         if state is not None:
             write_json(state, {**identity, "counts": vars(counts)})
-    return Sweep(counts, {**_figures(description, counts), "seed": seed, "truth": truth, "one_hull": one_hull})
+    figures = {**_figures(description, counts), "seed": seed, "truth": truth, "one_hull": one_hull}
+    if truth == "mesh":
+        figures["outside"] = coverage(true_meshes(description), description.geometry)
+    return Sweep(counts, figures)
 
 
 def measured(
@@ -217,6 +222,8 @@ def _figures(description: RobotDescription, counts: Counts) -> dict[str, Any]:
         "refused": counts.refused,
         "slop_only": counts.slop_only,
         "rest": {"clear": rest["clear"], "min_distance_mm": rest["distance_mm"], "pair": rest["parties"]},
+        "links": len(description.geometry),
+        "pieces": sum(len(geometry.pieces) for geometry in description.geometry.values()),
         "pairs_checked": len(model.pairs),
         "pairs_exempt": len(model.exempt),
         "seconds": round(counts.seconds, 1),
