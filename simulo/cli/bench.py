@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -41,6 +41,9 @@ def gate(
     horizon: Annotated[int, typer.Option(min=1, help="Rows of an action chunk.")] = 1,
     device: Device = "cpu",
     steps: Annotated[int, typer.Option(min=1, help="Policy steps that are timed.")] = 400,
+    worlds: Annotated[
+        bool, typer.Option(help="Cells beside coal's octree, and whole checks of all sizes, too.")
+    ] = True,
     plot: Annotated[Path | None, typer.Option(help="Picture of cost against batch size.")] = None,
     json: JsonFile = None,
 ) -> None:
@@ -50,7 +53,7 @@ def gate(
 
     quiet_warp()
     with progress() as report:
-        figures = bench_gate(robot, envs, horizon, device, steps, report=report)
+        figures = bench_gate(robot, envs, horizon, device, steps, report=report, worlds=worlds)
     title = f"{robot}, {envs} environments, horizon {horizon}, {figures['device']}"
     table = Table("stage", "p50 (us)", "p95 (us)", title=f"{title}: microseconds per configuration")
     for stage, row in figures["stages"].items():
@@ -64,6 +67,10 @@ def gate(
     for name, row, ratio in spread:
         kernel.add_row(name, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")), ratio)
     out.print(kernel)
+    for world in figures["worlds"]:
+        out.print(_world_table(world))
+    if worlds:
+        out.print(_check_table(figures["checks"]))
     if plot is not None:
         plot_batches(figures, plot)
     write_figures(figures, json)
@@ -74,3 +81,25 @@ def gate(
     share = f"the gate takes {figure(100 * figures['share_of_step'])} % of physics"
     medians = f"{figure(gate_us, 0)} us in a policy step, physics {figure(physics_us, 0)} us (medians)"
     out.print(f"{share}: {medians}", highlight=False, soft_wrap=True)
+
+
+def _world_table(world: dict[str, Any]) -> Table:
+    title = f"{world['occupied']} cells of {1000 * world['cell_m']:.0f} mm in 2 m, {100 * world['hit']:.0f} % touching"
+    table = Table("fk + world, one core", "p50 (us)", "p95 (us)", "ratio", title=title)
+    rows = [("simulo", world, ""), *((n, p, figure(world["ratio"][n])) for n, p in world["peers"].items())]
+    for name, row, ratio in rows:
+        table.add_row(name, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")), ratio)
+    if world["verdicts"] is not None:
+        compared = world["verdicts"]
+        table.caption = f"{compared['differ']} of {compared['poses']} verdicts differ from coal's"
+    return table
+
+
+def _check_table(checks: dict[str, Any]) -> Table:
+    columns = "environments", "rows", "occupied", "refused", "CPU us / configuration", "seconds"
+    table = Table(*columns, title="whole checks, robot and world, as many threads as they take")
+    for row in (*checks["sizes"], *checks["densities"]):
+        share = f"{100 * row['density']:.1f} %", f"{100 * row['refused']:.0f} %"
+        cost = figure(row["cpu_us_per_configuration"]["p50"], 2), figure(row["seconds"], 4)
+        table.add_row(str(row["envs"]), str(row["horizon"]), *share, *cost)
+    return table

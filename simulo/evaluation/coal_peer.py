@@ -1,4 +1,4 @@
-"""pinocchio with coal on the same hulls and pairs, for `simulo bench gate`; both are installed with the dev extras."""
+"""pinocchio with coal on the same hulls, pairs and cells, for `simulo bench gate`; both come with the dev extras."""
 
 # Neither has stubs.
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
@@ -21,23 +21,38 @@ VERSION = f"pinocchio {pinocchio.__version__}, coal {coal.__version__}"
 
 
 class CoalPeer:
-    """One robot whose questions are whole calls: the loop over pairs is pinocchio's own, in C++."""
+    """One robot whose questions are whole calls: the loop over pairs is pinocchio's own, in C++.
 
-    def __init__(self, description: RobotDescription, model: CollisionModel) -> None:
+    cells: centres [m], shape (K, 3), and full edge [m] of occupied cells of a lattice with a corner at the base frame's
+    origin. With them the moving links are asked against coal's octree of them, without them the links against each
+    other. whole_links: one hull a link, where the description may have pieces.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        model: CollisionModel,
+        cells: tuple[NDArray[np.float64], float] | None = None,
+        whole_links: bool = False,
+    ) -> None:
         self._description = description
         self._robot, placed = _tree(description)
         self._hulls = pinocchio.GeometryModel()
         numbers: dict[str, list[int]] = {}
         for link, geometry in description.geometry.items():
             joint, placement = placed[link]
-            for index, piece in enumerate(geometry.pieces):
+            for index, piece in enumerate((geometry.hull,) if whole_links else geometry.pieces):
                 shape = _hull(piece.vertices)
                 part = pinocchio.GeometryObject(f"{link}_{index}", joint, placement, shape)
                 numbers.setdefault(link, []).append(self._hulls.addGeometryObject(part))
-        for first, second in model.pairs:
-            for a in numbers[first]:
-                for b in numbers[second]:
-                    self._hulls.addCollisionPair(pinocchio.CollisionPair(a, b))
+        if cells is None:
+            asked = [(a, b) for first, second in model.pairs for a in numbers[first] for b in numbers[second]]
+        else:
+            tree = pinocchio.GeometryObject("cells", 0, pinocchio.SE3.Identity(), coal.makeOctree(*cells))
+            world = self._hulls.addGeometryObject(tree)
+            asked = [(part, world) for link in numbers if link not in model.static_links for part in numbers[link]]
+        for pair in asked:
+            self._hulls.addCollisionPair(pinocchio.CollisionPair(*pair))
         self._data, self._hull_data = self._robot.createData(), self._hulls.createData()
 
     def positions(self, q: NDArray) -> NDArray[np.float64]:

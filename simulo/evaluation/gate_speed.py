@@ -19,8 +19,10 @@ from torch import Tensor
 from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_model
 from simulo.description import load_description
 from simulo.env import LearningEnv
+from simulo.evaluation.batch_speed import bench_batches
 from simulo.evaluation.kernel_speed import BATCHES, bench_kernel
 from simulo.evaluation.task_file import load_task_class
+from simulo.evaluation.world_speed import bench_world
 from simulo.gate import CollisionGate
 from simulo.perception import DeploySimPerception, GridSpec
 from simulo.props import Box
@@ -69,17 +71,23 @@ def bench_gate(
     steps: int = 200,
     batches: Sequence[int] = BATCHES,
     report: Report = lambda label, done, total: None,
+    worlds: bool = True,
 ) -> dict[str, Any]:
     """The JSON of `simulo bench gate`. Raises SimuloError for a robot that there is not.
 
     `share_of_step` is the gate's median time over the median time of physics in the same policy steps, and null, with
     no stages, for a robot that there is no task for. `total` is a whole check, Python included; the stages are their
     kernels alone. What `batches`, `peers` and `ratio` are, `kernel_speed.bench_kernel` says: they are for one core.
+    `worlds`: see `world_speed.bench_world`; `checks`: see `batch_speed.bench_batches`; both empty without `worlds`.
     """
     description = load_description(robot)
     on_task = _on_task(robot, envs, horizon, device, steps, report) if robot in TASKS else NO_TASK
-    kernel = bench_kernel(description, build_model(description), batches, report)
-    return {"robot": robot, "envs": envs, "horizon": horizon, "device": device, **on_task, **kernel}
+    model = build_model(description)
+    kernel = bench_kernel(description, model, batches, report)
+    more: dict[str, Any] = {"worlds": [], "checks": {"sizes": [], "densities": []}}
+    if worlds:
+        more = {"worlds": bench_world(description, model, report), "checks": bench_batches(description, model, report)}
+    return {"robot": robot, "envs": envs, "horizon": horizon, "device": device, **on_task, **kernel, **more}
 
 
 def _on_task(robot: str, envs: int, horizon: int, device: str, steps: int, report: Report) -> dict[str, Any]:
