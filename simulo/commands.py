@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -150,7 +149,7 @@ class JointCommands:
         mine, theirs = self.host_position, other.host_position
         positions_only = self.positions_only and other.positions_only
         if envs is None and positions_only and mine is not None and theirs is not None:
-            np.copyto(mine, theirs)
+            mine[:] = theirs
             return
         rows = torch.ones_like(self.mode[:, :1], dtype=torch.bool) if envs is None else envs[:, None]
         torch.where(rows, other.position, self.position, out=self.position)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -71,7 +70,7 @@ class GripperLatch:
     def __init__(self, num_envs: int, device: torch.device):
         self._progress = torch.full((2, num_envs), NOT_CLOSING, dtype=torch.int32, device=device)
         self._given, self._accepted = self._progress
-        self._host = host_array(self._progress)
+        self._host = host_array(self._given), host_array(self._accepted)
 
     def command(self, intent: Tensor) -> None:
         """Take commands in: see `commanded`."""
@@ -97,13 +96,13 @@ class GripperLatch:
 
     def accept(self, envs: Tensor | None) -> None:
         """The commands so far stand, in the environments of this bool mask, or in all (None)."""
-        if envs is None:
-            if self._host is None:
-                self._accepted.copy_(self._given)
-            else:
-                np.copyto(self._host[1], self._host[0])
-            return
-        torch.where(envs, self._given, self._accepted, out=self._accepted)
+        given, accepted = self._host
+        if envs is not None:
+            torch.where(envs, self._given, self._accepted, out=self._accepted)
+        elif given is not None and accepted is not None:
+            accepted[:] = given
+        else:
+            self._accepted.copy_(self._given)
 
     def restore(self, envs: Tensor) -> None:
         """The commands since the last accept were never given, in the environments of this bool mask."""

@@ -2,7 +2,7 @@
 
 from simulo.collision.checker import CollisionChecker
 from simulo.collision.kinds import Kind, MapStatus
-from simulo.collision.live import Closing, LiveAnswer, LiveRobot
+from simulo.collision.live import Closing, LiveRobot, joints
 from simulo.collision.model import CollisionModel, build_model
 from simulo.collision.motion import MotionBounds, build_levers
 from simulo.collision.parties import PartyCodes
@@ -17,7 +17,6 @@ __all__ = [
     "CollisionModel",
     "ConvexShape",
     "Kind",
-    "LiveAnswer",
     "LiveRobot",
     "MapStatus",
     "MotionBounds",
@@ -29,6 +28,7 @@ __all__ = [
     "build_levers",
     "build_model",
     "build_motion_bounds",
+    "joints",
     "pack_bricks",
     "unpack_bricks",
 ]

@@ -13,7 +13,7 @@ from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import CELL_SLOT, MOTION_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
-from simulo.collision.live import LiveAnswer, LiveOutputs, LiveRobot
+from simulo.collision.live import LiveOutputs, LiveRobot
 from simulo.collision.model import CollisionModel
 from simulo.collision.motion import MotionBounds
 from simulo.collision.motion_buffers import MotionBuffers
@@ -148,19 +148,19 @@ class CollisionChecker:
         self._live_asked = None
         self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
 
-    def check_live(self, world: bool = True) -> LiveAnswer:
-        """`check` of every environment's one configuration, as the robot that `read_live` was given is commanded now.
+    def check_live(self, world: bool = True) -> tuple[RawVerdict, bool | None]:
+        """`check` of every environment's one configuration, as the robot that `read_live` was given is commanded now,
+        and whether all are clear, which is None where telling would wait for a GPU. `live.joints` has what was read.
 
         Neither allocates nor calls torch but for the answer: behind physics, with cold caches, the calls around a small
         check take longer than the check.
         """
         if self._live_asked is not world:
             self._set_up_live(world)
-        self._live.refuse_all()
         if self._motion is not None:
             self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
         self._launches.run_live()
-        return self._live.answer()
+        return self._live.read()
 
     def _set_up_live(self, world: bool) -> None:
         entries = self.sizes.num_envs

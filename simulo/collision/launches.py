@@ -156,7 +156,13 @@ class Launches:
     def read_live(self, robot: LiveRobot, gripper_columns: tuple[int, ...]) -> None:
         """Have `run_live` begin with stages that read this robot. `record` must follow."""
         query = self._query_buffers
-        inputs: tuple[Any, ...] = (robot.upload(gripper_columns), view(robot.positions), self._query, view(query.start))
+        inputs: tuple[Any, ...] = (
+            robot.upload(gripper_columns),
+            view(robot.positions),
+            self._query,
+            self._verdicts.kind,
+            view(query.start),
+        )
         self._live = {"live": Stage(live_kernel, inputs, per_entry=True)}
         for closing in robot.closing:
             inputs = (view(closing.progress), closing.done, closing.gripper, self._query)

@@ -12,7 +12,6 @@ from simulo.collision.buffers import QueryBuffers, view
 from simulo.collision.inputs import refuse_unless
 from simulo.collision.kernels.live import Live
 from simulo.collision.kernels.types import pose7
-from simulo.collision.kinds import Kind
 from simulo.collision.raw_verdict import RawVerdict
 from simulo.errors import CollisionModelError
 
@@ -83,50 +82,28 @@ class LiveRobot:
         return out
 
 
-@dataclass(frozen=True)
-class LiveAnswer:
-    """What a check of a live robot found, and what it read: a snapshot, laid out as `QueryBuffers.answer`.
+class LiveOutputs:
+    """Where the answer of a live robot's check is read: on the CPU by NumPy, in one copy and nothing else.
 
-    all_clear: None where telling would wait for a GPU. joints: (N, dof).
+    The words of its `RawVerdict` go on after the rows: where the joints were measured, and the commands that were
+    judged, see `joints`.
     """
 
-    raw: RawVerdict
-    all_clear: bool | None
-    joints: tuple[int, int]
-
-    @property
-    def start(self) -> torch.Tensor:
-        """Where the joints were measured [rad or m], shape (N, dof)."""
-        return self._joints(0)
-
-    @property
-    def q(self) -> torch.Tensor:
-        """The commands that were judged [rad or m], shape (N, dof)."""
-        return self._joints(1)
-
-    def _joints(self, which: int) -> torch.Tensor:
-        words = torch.as_tensor(self.raw.words)
-        return words[self.raw.block.numel() :].view(torch.float32).view(2, *self.joints)[which]
-
-
-class LiveOutputs:
-    """Where the answer of a live robot's check is read: on the CPU by NumPy, in one copy and nothing else."""
-
     def __init__(self, query: QueryBuffers) -> None:
-        self._count, self._joints = query.verdicts.shape[1], (query.start.shape[0], query.start.shape[1])
-        self._memory, self._kind = query.answer, query.verdicts[0]
-        on_host = query.answer.device.type == "cpu"
-        self._host = (query.answer.numpy(), self._kind.numpy()) if on_host else None
+        self._count = query.verdicts.shape[1]
+        self._memory = query.answer
+        self._host = query.answer.numpy() if query.answer.device.type == "cpu" else None
         self._clear = bytes(4 * self._count)  # Kind.CLEAR is zero
 
-    def refuse_all(self) -> None:
-        """Begin as every check does: nothing is clear until it was looked at."""
-        kind = self._kind.fill_ if self._host is None else self._host[1].fill
-        kind(int(Kind.NOT_EVALUATED))
-
-    def answer(self) -> LiveAnswer:
+    def read(self) -> tuple[RawVerdict, bool | None]:
+        """A snapshot, and whether all are clear; None where telling would wait for a GPU."""
         if self._host is None:
-            return LiveAnswer(RawVerdict(self._memory.clone(), self._count), None, self._joints)
-        words = self._host[0].copy()
-        all_clear = words[: self._count].tobytes() == self._clear
-        return LiveAnswer(RawVerdict(words, self._count), all_clear, self._joints)
+            return RawVerdict(self._memory.clone(), self._count), None
+        words = self._host.copy()
+        return RawVerdict(words, self._count), words[: self._count].tobytes() == self._clear
+
+
+def joints(raw: RawVerdict) -> tuple[torch.Tensor, torch.Tensor]:
+    """The commands that a live robot's check judged, and where it measured the joints, [rad or m], (N, dof)."""
+    start, q = torch.as_tensor(raw.words)[raw.block.numel() :].view(torch.float32).view(2, raw.count, -1)
+    return q, start

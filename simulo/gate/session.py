@@ -17,6 +17,7 @@ from simulo.collision import (
     MotionBounds,
     build_levers,
     build_motion_bounds,
+    joints,
 )
 from simulo.errors import GateError
 from simulo.gate.body import Body, SimulatedBody
@@ -212,10 +213,10 @@ class Session:
         if not self._reads_live:
             return None
         body.follow_base()
-        answer = self.checker.check_live(self.world.kind != "none")
-        reserve = self._reserve(lambda: (answer.q, answer.start), self._envs)
-        verdict = Verdict(answer.raw, self._envs, self._checked(None, True), self._name_of, reserve, self._none)
-        return verdict, answer.all_clear
+        raw, all_clear = self.checker.check_live(self.world.kind != "none")
+        reserve = self._reserve(lambda: joints(raw), self._envs)
+        verdict = Verdict(raw, self._envs, self._checked(None, True), self._name_of, reserve, self._none)
+        return verdict, all_clear
 
     def _read_live(self, body: SimulatedBody) -> None:
         """Point the checker at the robot as it is equipped now."""

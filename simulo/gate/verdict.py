@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ ADVICE = {
     Kind.NOT_EVALUATED: "the check ended before every pair was evaluated, as it does for motion that begins or ends "
     "beyond a slide's limits; take it for a collision",
 }
+
+_NO_EFFORT = torch.zeros(0, 0, dtype=torch.bool)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Verdict:
     name_of: Callable[[int, int], str]
     reserve: Reserve
     widened: Tensor
-    by_effort: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.bool))
+    by_effort: Tensor = _NO_EFFORT
     joint_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:

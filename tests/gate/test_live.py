@@ -147,6 +147,6 @@ def test_a_robot_that_does_not_fit_is_refused(name: str, checker: CollisionCheck
         map_status=torch.zeros(2, dtype=torch.int8),
     )
     checker.read_live(robot)
-    assert checker.check_live().raw.clear.shape == (2,)
+    assert checker.check_live()[0].clear.shape == (2,)
     with pytest.raises(CollisionModelError):
         checker.read_live(replace(robot, **MISFITS[name](robot)))

@@ -5,6 +5,7 @@ from typing import Any
 import warp as wp
 
 from simulo.collision.kernels.types import Query, pose7
+from simulo.collision.kernels.verdict import NOT_EVALUATED
 
 
 @wp.struct
@@ -33,10 +34,12 @@ def live_kernel(
     live: Live,
     positions: wp.array2d(dtype=Any),
     query_out: Query,
+    kind_out: wp.array(dtype=wp.int32),
     start_out: wp.array2d(dtype=wp.float32),
 ):
     """One thread per environment. positions (N, ...): present joint positions, float32 or float64."""
     n = first + wp.tid()
+    kind_out[n] = NOT_EVALUATED  # nothing is clear until it was looked at
     for j in range(live.column.shape[0]):
         start_out[n, j] = wp.float32(positions[n, wp.int32(live.column[j])])
         target = live.target[n, j]
