@@ -1,5 +1,7 @@
 """The committed OpenArm against its own meshes and against MuJoCo."""
 
+from itertools import pairwise
+
 import mujoco
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from tests.lowering.mujoco_pose import body_of, body_pose, posed
 
 ENCLOSURE_TOLERANCE = 1e-9  # [m] the vertices are written on a 1 nm grid
 FLOAT32_TOLERANCE = 1e-7  # [m] MuJoCo keeps mesh vertices in float32
-SLAB_PLANES = (0.07, 0.61)  # [m] where the torso's three slabs meet
+SLAB_PLANES = (0.05, 0.22, 0.61)  # [m] where the torso's four slabs meet
 
 
 def outside_by(points: np.ndarray, vertices: np.ndarray) -> np.ndarray:
@@ -56,18 +58,10 @@ def test_no_triangle_of_the_torso_is_outside_its_slabs(
 ) -> None:
     """Cut at the slab planes by another library; every part must lie in its slab, so seams are held."""
     torso, geometry = meshes[openarm.root_link], openarm.geometry[openarm.root_link]
-    assert len(geometry.pieces) == 3
-    low, high = SLAB_PLANES
-    slabs = [
-        ((0, 0, low), (0, 0, -1), None),
-        ((0, 0, low), (0, 0, 1), ((0, 0, high), (0, 0, -1))),
-        ((0, 0, high), (0, 0, 1), None),
-    ]
+    assert len(geometry.pieces) == len(SLAB_PLANES) + 1
     cut_area = 0.0
-    for piece, (origin, normal, second) in zip(geometry.pieces, slabs, strict=True):
-        part = torso.slice_plane(origin, normal)
-        if second is not None:
-            part = part.slice_plane(*second)
+    for piece, (low, high) in zip(geometry.pieces, pairwise([-1.0, *SLAB_PLANES, 1.0]), strict=True):
+        part = torso.slice_plane((0, 0, low), (0, 0, 1)).slice_plane((0, 0, high), (0, 0, -1))
         cut_area += part.area
         assert outside_by(np.asarray(part.triangles).reshape(-1, 3), piece.vertices).max() <= ENCLOSURE_TOLERANCE
     assert cut_area == pytest.approx(torso.area, rel=1e-9)  # nothing was lost on the way
@@ -100,13 +94,13 @@ def test_hulls_are_tight(openarm: RobotDescription, meshes: dict[str, trimesh.Tr
 
 
 def test_torso_slabs_leave_the_column_free(openarm: RobotDescription) -> None:
-    """Least-volume cuts: 7.9 litres in all, where the torso's one hull holds 24.9."""
+    """Least-volume cuts: 7.0 litres in all, where the torso's one hull holds 25.2."""
     geometry = openarm.geometry[openarm.root_link]
     litres = [ConvexHull(piece.vertices).volume * 1e3 for piece in geometry.pieces]
-    assert ConvexHull(geometry.hull.vertices).volume * 1e3 == pytest.approx(24.9, abs=0.3)
-    assert sum(litres) == pytest.approx(7.9, abs=0.3)
+    assert ConvexHull(geometry.hull.vertices).volume * 1e3 == pytest.approx(25.2, abs=0.1)
+    assert sum(litres) == pytest.approx(7.0, abs=0.1)
     tops = [piece.vertices[:, 2].max() for piece in geometry.pieces]
-    assert tops[:2] == pytest.approx(SLAB_PLANES, abs=1e-6)
+    assert tops[:3] == pytest.approx(SLAB_PLANES, abs=1e-6)
 
 
 def test_kinematics_agree_with_mujoco(openarm: RobotDescription, mujoco_openarm: mujoco.MjModel) -> None:
