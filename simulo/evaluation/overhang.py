@@ -187,10 +187,20 @@ Fingers = Sequence[tuple[RealSurface, NDArray[np.float64]]]
 """Real surfaces, each with the transform from a checked surface's frame into its own."""
 
 
+def stands_off(geometry: LinkGeometry, mesh: trimesh.Trimesh, resolution: float) -> float:
+    """How far the pieces of a link stand off its own triangles at most [m], within a resolution [m]."""
+    union = Union(geometry)
+    return farthest(union.facets, [(RealSurface(mesh), np.eye(4))], union, resolution=resolution).bound
+
+
 def farthest(
-    surface: NDArray[np.float64], fingers: Fingers, union: Union | None = None, found: float = 0.0
+    surface: NDArray[np.float64],
+    fingers: Fingers,
+    union: Union | None = None,
+    found: float = 0.0,
+    resolution: float = RESOLUTION,
 ) -> Farthest:
-    """The point of the surface (T, 3, 3) that is farthest from the nearest finger, within RESOLUTION.
+    """The point of the surface (T, 3, 3) that is farthest from the nearest finger, within a resolution [m].
 
     fingers: each real surface with the transform from the surface's frame into its own. union: the pieces whose facets
     the surface is; what lies inside another piece does not count. found: a distance [m] that is known to be reached:
@@ -202,14 +212,14 @@ def farthest(
     for _ in range(_MAX_ROUNDS):
         distances, bounds = _sampled_and_bounded(facets, fingers)
         if union is not None:
-            rows = np.flatnonzero(bounds > found + RESOLUTION)
+            rows = np.flatnonzero(bounds > found + resolution)
             covered, hidden = union.covered(facets[rows], owners[rows])
             distances[rows[hidden]] = 0.0
             bounds[rows[covered]] = 0.0
         best = int(distances.argmax())
         if distances[best] > found:
             found, point = float(distances[best]), facets[best].mean(axis=0)
-        open_facets = bounds > found + RESOLUTION
+        open_facets = bounds > found + resolution
         proven = max(proven, float(bounds[~open_facets].max(initial=0.0)))
         if not open_facets.any():
             return Farthest(point, found, max(found, proven))

@@ -12,7 +12,7 @@ _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#22252b;max-width:1060px;margin:2rem auto;padding:0 1rem;background:#fff}
 h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #ddd}
 table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}
-th,td{padding:.22rem .8rem;text-align:right;border-bottom:1px solid #eceef1}
+th,td{padding:.22rem .6rem;text-align:right;border-bottom:1px solid #eceef1}
 th:first-child,td:first-child{text-align:left}
 thead th{border-bottom:2px solid #aab}figure{display:inline-block;margin:.4rem .6rem .8rem 0;vertical-align:top}
 figcaption{font-size:.86rem;max-width:500px;color:#444}img{max-width:100%;border:1px solid #e3e5e9}

@@ -16,6 +16,7 @@ from trimesh.visual.material import PBRMaterial
 
 from simulo.description import RobotDescription, reference_fk
 from simulo.evaluation.meshes import true_meshes
+from simulo.evaluation.overhang import stands_off
 from simulo.evaluation.page import figure_of, page, png
 from simulo.evaluation.sweep import Sweep
 from simulo.files import write_text
@@ -25,6 +26,7 @@ _MESH = PBRMaterial(baseColorFactor=[0.62, 0.64, 0.67, 1.0], metallicFactor=0.0,
 _CHECKED = PBRMaterial(
     baseColorFactor=[0.85, 0.25, 0.15, 0.3], metallicFactor=0.0, roughnessFactor=1.0, alphaMode="BLEND"
 )
+_STAND_OFF_WITHIN = 5e-4
 _HEAD = ("robot", "truth", "poses", "refused", "of these, nothing touching", "contacts (pairs)", "<b>missed</b>",
          "<b>false stops</b> (pairs)", "unjudged", "at rest [mm]", "pairs checked", "exempt")  # fmt: skip
 
@@ -44,6 +46,8 @@ def write_sweep_pages(sweeps: Sequence[Sweep], descriptions: Sequence[RobotDescr
         parts.append(figure_of(png(_false_pairs(sweeps)), "The pairs with most false stops."))
     if any(sweep.counts.false_clearance_mm for sweep in sweeps):
         parts.append(figure_of(png(_clearances(sweeps)), "How far apart the real surfaces were at false stops."))
+    parts.append("<h2>How far each link's checked surface stands off its own triangles</h2>")
+    parts += [figure_of(png(_stand_offs(description)), html.escape(description.name)) for description in descriptions]
     return write_text(folder / "index.html", page("simulo contact sweeps", parts))
 
 
@@ -60,7 +64,28 @@ def robot_page(description: RobotDescription) -> str:
             checked = trimesh.Trimesh(hull.vertices, hull.faces, visual=TextureVisuals(material=_CHECKED))
             scene.add_geometry(checked, node_name=f"{link} piece {k}", transform=_UPRIGHT @ poses[link])
     scene.camera_transform = scene.camera.look_at(trimesh.bounds.corners(scene.bounds), rotation=_from_the_front())
-    return scene_to_html(scene)
+    title = f"{html.escape(description.name)}: meshes and checked geometry"
+    shown = scene_to_html(scene).replace("<title>trimesh: threejs viewer</title>", f"<title>{title}</title>", 1)
+    return shown.replace("<body>", f"<body>{_legend(description)}", 1)
+
+
+def _legend(description: RobotDescription) -> str:
+    """Over the upper left corner of the 3D view."""
+    pieces = sum(len(geometry.pieces) for geometry in description.geometry.values())
+    triangles = sum(len(mesh.faces) for mesh in true_meshes(description).values())
+    return (
+        "<div style='position:fixed;left:14px;top:12px;padding:8px 12px;background:#fffd;border:1px solid #ccd;"
+        "font:14px/1.6 system-ui,sans-serif;color:#22252b'>"
+        f"<b>{html.escape(description.name)}</b> at rest<br>"
+        f"{_swatch('#9ea3ab', 1.0)} the model's own {triangles:,} triangles, {len(description.geometry)} links<br>"
+        f"{_swatch('#d94026', 0.45)} what is checked: {pieces} convex pieces<br>"
+        "<small>drag: turn &middot; wheel: zoom &middot; right drag: move &middot; <a href='index.html'>all robots</a>"
+        "</small></div>"
+    )
+
+
+def _swatch(colour: str, opacity: float) -> str:
+    return f"<span style='display:inline-block;width:13px;height:13px;background:{colour};opacity:{opacity}'></span>"
 
 
 # The viewer's up is y: z to y, y to -z.
@@ -105,6 +130,25 @@ def _refusals(sweeps: Sequence[Sweep]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("refused poses [%]")
     axes.legend(fontsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _stand_offs(description: RobotDescription) -> Figure:
+    """By link, those that stand off most first."""
+    meshes = true_meshes(description)
+    rows = [
+        (1000.0 * stands_off(geometry, meshes[link], _STAND_OFF_WITHIN), link, len(geometry.pieces))
+        for link, geometry in description.geometry.items()
+    ]
+    rows.sort(key=lambda row: -row[0])
+    figure = Figure(figsize=(5.2, 0.9 + 0.2 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(range(len(rows)), [value for value, _, _ in rows], color="#2a6f97")
+    labels = [link if pieces == 1 else f"{link} ({pieces} pieces)" for _, link, pieces in rows]
+    axes.set_yticks(range(len(rows)), labels, fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xlabel("at most [mm]")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -147,10 +147,12 @@ def test_the_command_writes_figures_and_pages(tmp_path) -> None:
 
 def test_the_robot_page_holds_every_link_and_every_piece_of_it() -> None:
     description = load_description("gantry")
-    data = re.search(r'base64_data="([^"]+)"', robot_page(description))
+    page = robot_page(description)
+    data = re.search(r'base64_data="([^"]+)"', page)
     assert data is not None
     scene = trimesh.load_scene(io.BytesIO(base64.b64decode(data[1])), file_type="glb")
     pieces = {
         f"{link} piece {k}" for link, geometry in description.geometry.items() for k in range(len(geometry.pieces))
     }
+    assert f"{len(pieces)} convex pieces" in page and "gantry: meshes and checked geometry" in page
     assert set(scene.graph.nodes_geometry) == pieces | {f"{link} mesh" for link in description.geometry}
