@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import simulo
 from simulo.description import load_description, reference_fk
+from simulo.evaluation import tabletop
+from simulo.evaluation.clearance import extent
 from simulo.evaluation.meshes import true_meshes
 from simulo.evaluation.scripted import ArmPath, PolicyNoise, pointing_down
 from simulo.evaluation.task_file import load_task_module
@@ -29,11 +33,11 @@ def episodes(env, seeds, task=None):
 
 
 def test_objects_are_as_small_as_the_old_finger_model_is_wrong():
-    for shape in module.OBJECTS.values():
-        width, depth, height = module.extent(shape)
+    for shape in tabletop.OBJECTS.values():
+        width, depth, height = extent(shape)
         assert max(width, depth) <= 0.040
         assert 0.080 <= height <= 0.120
-        assert height - module.BELOW_TOP > 0.040, "the closed tips stay at least 40 mm above the table"
+        assert height - tabletop.BELOW_TOP > 0.040, "the closed tips stay at least 40 mm above the table"
 
 
 def test_the_open_jaws_straddle_the_object_with_room():
@@ -46,12 +50,12 @@ def test_the_open_jaws_straddle_the_object_with_room():
     inner, outer = (
         np.asarray(true_meshes(description)[link].vertices) @ (hand @ poses[link])[:3, :3].T
         + (hand @ poses[link])[:3, 3]
-        for link in module.FINGERS
+        for link in tabletop.FINGERS
     )
     tips = min(inner[:, 2].min(), outer[:, 2].min())
-    straddle = module.TOP_IN_HAND - tips
+    straddle = tabletop.TOP_IN_HAND - tips
     assert 0.005 < straddle <= 0.040
-    beside = [finger[finger[:, 2] < module.TOP_IN_HAND] for finger in (inner, outer)]
+    beside = [finger[finger[:, 2] < tabletop.TOP_IN_HAND] for finger in (inner, outer)]
     gap = beside[0][:, 1].min() - beside[1][:, 1].max()
     assert 0.130 < gap < 0.140
     assert (gap - 0.040) / 2 > 0.045
@@ -60,13 +64,11 @@ def test_the_open_jaws_straddle_the_object_with_room():
 @pytest.mark.parametrize("neighbours", ["wide", "tight"])
 def test_neighbours_stand_where_asked(env, neighbours):
     """From the open fingers on their way to the object, by the library, on the links' own triangles."""
-    low, high = module.GAPS[neighbours]
-    planner = env.task.planner
-    task_planner = module._Planner(planner.arm, planner.surface, planner.parked, (low, high), planner.noise, planner.dt)
-    truth = Truth(env.task.robot.description, module.NEIGHBOURS)
+    low, high = tabletop.GAPS[neighbours]
+    truth = Truth(env.task.robot.description, tabletop.NEIGHBOURS)
     quiet = PolicyNoise(0.0, 0.0, 0.0)
     for seed in range(3):
-        still = module._Planner(*(getattr(task_planner, f) for f in ("arm", "surface", "parked", "gap")), quiet, 0.02)
+        still = replace(env.task.planner, gap=(low, high), noise=quiet)
         episode = still.draw("none", np.random.default_rng([seed, 0]))
         near = [k for k, phase in enumerate(episode.phases) if phase in ("transit", "descend")]
         path = still.whole_arm(episode.actions[near, :7].astype(np.float64))[::6]
@@ -75,17 +77,17 @@ def test_neighbours_stand_where_asked(env, neighbours):
             closest = min(
                 truth.distance(link, link_poses(truth.description, q)[link], standing.name, at)
                 for q in path
-                for link in module.FINGERS
+                for link in tabletop.FINGERS
             )
             assert low - 0.001 < closest < high + 0.003, standing.name
-            assert np.abs(np.array(standing.pose.position[:2]) - module.BIN_CENTRE).max() > module.BIN_INSIDE / 2
+            assert np.abs(np.array(standing.pose.position[:2]) - tabletop.BIN_CENTRE).max() > tabletop.BIN_INSIDE / 2
 
 
 def test_hazards_are_exactly_the_asked_share_and_all_of_them_occur():
     task = module.PickPlaceTask(hazards=0.25)
     kinds = [task._hazard_in(seed, 0) for seed in range(40)]
     assert sum(kind != "none" for kind in kinds) == 10
-    assert set(kinds) == {"none", *module.HAZARDS}
+    assert set(kinds) == {"none", *tabletop.HAZARDS}
     assert {module.PickPlaceTask(hazards=0.0)._hazard_in(seed, 0) for seed in range(40)} == {"none"}
 
 
@@ -119,7 +121,7 @@ def test_paths_reach_their_poses_inside_the_limits():
     arm = ArmPath.to_grasp(description, "right")
     positions = np.linspace([0.26, -0.10, 0.46], [0.23, -0.36, 0.64], 60)
     wanted = pointing_down(positions, np.linspace(2.2, 1.4, 60))
-    q, error = arm.solve(wanted, module.POSTURE)
+    q, error = arm.solve(wanted, tabletop.POSTURE)
     assert error.max() < 1e-4
     joints = np.zeros((60, 16))
     joints[:, list(arm.columns)] = q
