@@ -10,6 +10,7 @@ import warp as wp
 
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
 from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
+from simulo.collision.kernels.voxels import CLOSED
 from simulo.collision.kinds import Kind
 from simulo.collision.launches import CELL_SLOT, MOTION_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
@@ -196,7 +197,8 @@ class CollisionChecker:
         planned.pose[:, 3:] = grid.orientation_wxyz
         planned.cell.copy_(torch.tensor([[grid.cell, 0.5 * grid.cell]]))
         planned.mark_columns()
-        planned.flags.copy_(torch.tensor([1, int(grid.has_unknown)], dtype=torch.int32))
+        present = int(CLOSED) if grid.closed else 1
+        planned.flags.copy_(torch.tensor([present, int(grid.has_unknown)], dtype=torch.int32))
         self._library.put(CELL_SLOT, ConvexShape.box((grid.cell,) * 3), "the map's cell")
 
     def clear_voxels(self) -> None:

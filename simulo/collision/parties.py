@@ -2,7 +2,7 @@
 
 0 .. L-1 are links, then come the payload slots (all slots of the first gripper, then of the second, ...), then the
 primitives; -1 is nobody, and -2, -3, ... are the map's cells, the code 64 * brick + bit of the cell negated and
-shifted by two.
+shifted by two. The least int32, which no cell reaches, is what lies past the map's edges.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from simulo.collision.model import CollisionModel
 
 NOBODY = -1
+EDGE = -(2**31)  # as in `kernels.voxels`
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,11 @@ class PartyCodes:
         return self.first_payload + self.model.gripper_index(gripper) * self.payloads_per_gripper + slot
 
     def kind_of(self, code: int) -> str:
-        """'link', 'payload', 'primitive', 'cell' or 'nobody'."""
+        """'link', 'payload', 'primitive', 'cell', 'edge' or 'nobody'."""
         if code == NOBODY:
             return "nobody"
+        if code == EDGE:
+            return "edge"
         if code < NOBODY:
             return "cell"
         if code < self.first_payload:
@@ -58,6 +61,8 @@ class PartyCodes:
         kind = self.kind_of(code)
         if kind == "nobody":
             return "nobody"
+        if kind == "edge":
+            return "the unseen space past the map's edge"
         if kind == "link":
             return self.model.link_names[code]
         if kind == "payload":

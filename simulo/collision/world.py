@@ -46,6 +46,7 @@ class VoxelGrid:
     bricks, shape (N, bx, by, bz), int64: packed as in `pack_bricks`. cell [m]: a cube's full edge.
     position [m], shape (N, 3), and orientation_wxyz, shape (N, 4), float32: the lattice's lower corner in the
     environment's frame. unknown: bricks of cells never seen, same shape, or a tensor of shape (0,) for "all known".
+    closed: whether everything past the lattice's edges is solid; else nothing is there.
     """
 
     bricks: torch.Tensor
@@ -53,6 +54,7 @@ class VoxelGrid:
     position: torch.Tensor
     orientation_wxyz: torch.Tensor
     unknown: torch.Tensor
+    closed: bool = False
 
     def __post_init__(self) -> None:
         n = self.bricks.shape[0]
@@ -100,7 +102,7 @@ class VoxelGrid:
         return VoxelGrid(pack_bricks(occupied), cell, position, orientation_wxyz, hidden)
 
     def with_unknown_occupied(self) -> VoxelGrid:
-        """The grid under the policy that what was never seen is solid."""
+        """The grid under the policy that cells that were never seen are solid."""
         return replace(self, bricks=self.bricks | self.unknown) if self.has_unknown else self
 
     def cell_centre(self, env: int, index: tuple[int, int, int]) -> tuple[float, float, float]:

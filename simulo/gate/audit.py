@@ -181,6 +181,7 @@ class _WorldRecorder:
         self.arrays = {
             "grid_bricks": _host(grid.bricks[self._env]),
             "grid_cell": np.array(grid.cell),
+            "grid_closed": np.array(grid.closed),
             "grid_position": _host(grid.position[self._env]),
             "grid_orientation_wxyz": _host(grid.orientation_wxyz[self._env]),
         }

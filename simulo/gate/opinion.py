@@ -41,13 +41,13 @@ class _Solid:
 def second_opinion(
     record: StopRecord, description: RobotDescription, model: CollisionModel, verdict: RawVerdict
 ) -> Opinion | None:
-    """The distance of the verdict's two parties where it found them; None where it names nobody.
+    """The distance of the verdict's two parties where it found them; None where it names none that has a shape.
 
     A hand that is posed as measured and as commanded counts where it is nearer.
     """
     codes = PartyCodes(model, SLOTS_PER_HAND)
     a, b = int(verdict.party_a[0]), int(verdict.party_b[0])
-    if "nobody" in (codes.kind_of(a), codes.kind_of(b)):
+    if {codes.kind_of(a), codes.kind_of(b)} & {"nobody", "edge"}:
         return None
     on_robot = codes.kind_of(b) in ("link", "payload")
     least = min(_between(record, description, model, codes, q, a, b) for q in _configurations(record, model, verdict))

@@ -106,6 +106,7 @@ def _restore(record: StopRecord, model: CollisionModel, checker: CollisionChecke
                 arrays["grid_position"][None],
                 arrays["grid_orientation_wxyz"][None],
                 unknown,
+                bool(record.arrays.get("grid_closed", False)),
             )
         )
     if "primitive_pose" in arrays:

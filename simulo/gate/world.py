@@ -138,7 +138,7 @@ class GridWorld(StillWorld):
 
     def __init__(self, grid: VoxelGrid, stamp: Tensor, unknown_occupied: bool) -> None:
         super().__init__(stamp, {})
-        solid = grid.with_unknown_occupied() if unknown_occupied else grid
+        solid = replace(grid.with_unknown_occupied(), closed=True) if unknown_occupied else grid
         position, wxyz = grid.position.clone(), grid.orientation_wxyz.clone()
         self._grid = replace(solid, bricks=solid.bricks.clone(), position=position, orientation_wxyz=wxyz)
         self._corner = torch.cat([grid.position, grid.orientation_wxyz], dim=1).to("cpu", torch.float64)
@@ -203,7 +203,7 @@ class PerceivedWorld:
     def load(self, checker: CollisionChecker) -> None:
         if self._unknown_occupied:
             solid = self._grid.bricks | self._perception.unseen_cells()
-            checker.set_voxels(replace(self._grid, bricks=solid))
+            checker.set_voxels(replace(self._grid, bricks=solid, closed=True))
         else:
             checker.set_voxels(self._grid)
 

@@ -18,7 +18,7 @@ from simulo.gate import CollisionGate, Region
 from simulo.gate.audit import Audit, StopRecord, take_record
 from simulo.gate.replay import replay
 from simulo.pose import Pose
-from tests.gate.arm import mesh_gap, openarm, placed, poses, rest
+from tests.gate.arm import empty_map, mesh_gap, openarm, placed, poses, rest
 from tests.gate.tasks import JointTargets
 from tests.gate.test_in_environment import NEAR, REACH, action, wall
 
@@ -134,6 +134,18 @@ def test_every_input_of_a_verdict_is_in_its_record(tmp_path, kind):
     for name in ("q",) if kind == "self" else ("q", "base_pose"):
         spoiled = StopRecord(read.header, {**read.arrays, name: read.arrays[name] + np.float32(0.37)})
         assert not replay(spoiled).same
+
+
+def test_a_stop_by_unseen_space_is_replayed_and_float64_has_no_say(tmp_path):
+    gate = CollisionGate(openarm(), unknown="occupied", max_age=float("inf"), device="cpu")
+    gate.set_world(empty_map())
+    verdict = gate.check(rest())
+    assert verdict.parties(0)[1] == "the unseen space past the map's edge"
+    rows = torch.tensor(rest(), dtype=torch.float32)[None]
+    read = StopRecord.read(take_record(gate._session, gate.settings, verdict, rows, 0).write(tmp_path / "stop.npz"))
+    found = replay(read)
+    assert found.same and found.opinion is None
+    assert not replay(StopRecord(read.header, {**read.arrays, "grid_closed": np.array(False)})).same
 
 
 def test_environments_that_go_on_being_refused_for_another_reason_leave_another_record(tmp_path):

@@ -17,6 +17,7 @@ from tests.gate.tasks import JointTargets
 from tests.perception.box_scenes import cells_of
 
 CELL = 0.01
+AROUND_THE_HAND = GridSpec.around((-0.3, -0.5, 0.0), (0.4, 0.2, 0.5), CELL)
 HAND = np.array([0.0, -0.17, 0.22])  # roughly where the right hand hangs at rest
 
 
@@ -45,10 +46,16 @@ def block(centre: np.ndarray) -> simulo.Prop:
     return simulo.Prop.box(size=(0.03, 0.03, 0.08), fixed=True, pose=Pose(tuple(centre)))
 
 
-def seen(props: dict[str, simulo.Prop], q: np.ndarray, gate: CollisionGate | None = None, num_envs: int = 1):
+def seen(
+    props: dict[str, simulo.Prop],
+    q: np.ndarray,
+    gate: CollisionGate | None = None,
+    num_envs: int = 1,
+    grid: GridSpec = AROUND_THE_HAND,
+):
     env = simulo.LearningEnv(JointTargets(props, cameras()), num_envs=num_envs, gate=gate)
     env.task.robot._initial[:] = torch.tensor(q, dtype=torch.float32)
-    perception = DeploySimPerception(env, GridSpec.around((-0.3, -0.5, 0.0), (0.4, 0.2, 0.5), CELL))
+    perception = DeploySimPerception(env, grid)
     if gate is not None:
         gate.set_world(perception)
     env.reset(seed=0)
@@ -139,9 +146,10 @@ def test_b28_unseen_space_is_free_and_counted_or_solid_but_for_the_robots_own_in
     """The cameras watch the right hand. Where the left one would go, some cells have never been seen."""
     q = rest()
     elsewhere = rest(left_joint1=0.3)  # swung back, out of the cameras' sight
+    everything = GridSpec.around((-0.7, -0.7, -0.1), (0.7, 0.7, 1.1), CELL)
     for policy, kind in (("free", "clear"), ("occupied", "world")):
         gate = CollisionGate(openarm(), unknown=policy)
-        _, perception = seen({}, q, gate)
+        _, perception = seen({}, q, gate, grid=everything)
         assert gate.check(q).clear[0]
         verdict = gate.check(elsewhere)
         assert verdict.kind_name(0) == kind

@@ -157,10 +157,11 @@ class Primitives:
 class Grid:
     """Occupancy bricks.
 
-    present (1): 0 when no map was set. counts (1): bricks along x, y, z. cell (1) [m]: (edge, edge / 2).
-    bricks (N, number of bricks). columns (N, number of columns x words): bit z says that brick z of the column is not
-    empty. pose (N): the grid's corner in the env frame. unknown_below (N, number of columns x (bricks along z + 1)):
-    unknown cells of a column below brick z, read where has_unknown (1) is 1.
+    present (1): 0 when no map was set, `voxels.CLOSED` when what lies past its edges is solid, else 1. counts (1):
+    bricks along x, y, z. cell (1) [m]: (edge, edge / 2). bricks (N, number of bricks). columns (N, number of columns x
+    words): bit z says that brick z of the column is not empty. pose (N): the grid's corner in the env frame.
+    unknown_below (N, number of columns x (bricks along z + 1)): unknown cells of a column below brick z, read where
+    has_unknown (1) is 1.
     cell_shape: the pool's box of one cell.
     """
 

@@ -14,6 +14,12 @@ from simulo.collision.kernels.findings import NONE, Tally, counted, enough
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import Grid, Pieces
 
+CLOSED = wp.constant(2)
+"""`Grid.present` of a map that has solid space past its edges."""
+
+EDGE = wp.constant(-2147483648)
+"""Party code of that space: below every cell's."""
+
 
 @wp.struct
 class Placed:
@@ -170,16 +176,23 @@ def window_of(shapes: Shapes, grid: Grid, placed: Placed, above: wp.float32) -> 
 
 
 @wp.func
-def reaches_out(shapes: Shapes, grid: Grid, placed: Placed) -> wp.int32:
-    """1 where the hull's box, grown by the margin, reaches past the map's edges: no cell says what is there."""
-    pad = placed.margin + shapes.size[placed.part.shape][3]
-    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(pad, pad, pad)
-    out = wp.int32(0)
+def edge_clearance(shapes: Shapes, grid: Grid, placed: Placed) -> wp.float32:
+    """How far [m] the hull's box is from the map's edges, negative where it reaches past one; -FAR for no position."""
+    if not wp.isfinite(placed.position):
+        return -FAR
+    cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
+    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(cover, cover, cover)
+    out = FAR
     for i in range(3):
         edge = 4.0 * grid.cell[0][0] * wp.float32(grid.counts[0][i])
-        if not (placed.position[i] - reach[i] >= 0.0 and placed.position[i] + reach[i] <= edge):
-            out = 1
+        out = wp.min(out, wp.min(placed.position[i], edge - placed.position[i]) - reach[i])
     return out
+
+
+@wp.func
+def reaches_out(shapes: Shapes, grid: Grid, placed: Placed) -> wp.int32:
+    """1 where the hull's box, grown by the margin, reaches past the map's edges: no cell says what is there."""
+    return wp.where(edge_clearance(shapes, grid, placed) > placed.margin, 0, 1)
 
 
 @wp.func
@@ -205,9 +218,12 @@ def check_grid(
     tally: Tally,
     distances: wp.int32,
 ) -> Tally:
-    """The tally with every occupied cell that can be near the placed part; after a hit, with the cell that was hit."""
+    """The tally with every occupied cell that can be near the placed part, and with what lies past the map's edges,
+    where that is solid; after a hit, with what was hit."""
     sought = wp.int32(-1)
     if tally.hit != 0:
+        if tally.party_b == EDGE:
+            return counted(tally, bounded(edge_clearance(shapes, grid, placed)), placed.party, EDGE, placed.margin, 0)
         sought = -tally.party_b - 2
         if sought < 0:  # a primitive, or nothing
             return tally
@@ -245,6 +261,9 @@ def check_grid(
     if passed < tally.lower:  # what was passed over is only known to be farther than this
         tally.lower = passed
         tally.exact = 0
+    if grid.present[0] == CLOSED and tally.hit == 0:
+        past_it = bounded(edge_clearance(shapes, grid, placed))
+        tally = counted(tally, past_it, placed.party, EDGE, placed.margin, distances)
     return tally
 
 

@@ -13,10 +13,12 @@ from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.surroundings import Frame, body_frame, in_base, placed_on
 from simulo.collision.kernels.types import Bodies, Findings, Grid, Poses, Primitives, Query, Reach
 from simulo.collision.kernels.voxels import (
+    CLOSED,
     Placed,
     between_bits,
     box_clearance,
     count_unknown,
+    edge_clearance,
     extent,
     reaches_out,
     window_of,
@@ -121,6 +123,8 @@ def reach_kernel(
                     placed = placed_on(lattice, frame, bare(shape), bodies.link[body], margin)
                     if not near:
                         near = reaches_cell(shapes, grid, env, placed, above)
+                    if grid.present[0] == CLOSED:
+                        near = near or not edge_clearance(shapes, grid, placed) > above
                     outside += reaches_out(shapes, grid, placed)
                     if grid.has_unknown[0] != 0:
                         unknown += count_unknown(shapes, grid, env, placed)
