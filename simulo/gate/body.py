@@ -15,6 +15,7 @@ from simulo.errors import GateError
 from simulo.gate.rigid import compose
 from simulo.pose import Pose
 from simulo.robot import Robot
+from simulo.tensors import real_tensor
 
 if TYPE_CHECKING:
     from simulo.env import LearningEnv
@@ -191,7 +192,7 @@ class LoneBody:
 
     def place(self, q: ArrayLike | Tensor) -> None:
         """The measured configuration from now on, shape (dof,)."""
-        values = torch.as_tensor(np.asarray(q), dtype=torch.float32, device=self.device).reshape(1, -1)
+        values = real_tensor(q, "a configuration").to(self.device, torch.float32).reshape(1, -1)
         if values.shape != self._q.shape or not torch.isfinite(values).all():
             raise GateError(f"a configuration of {self._model.name!r} is {self._q.shape[1]} finite joint values")
         self._q, self.measured = values, True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from simulo.collision import CollisionChecker, ConvexShape
 from simulo.description import Gripper, RobotDescription, reference_fk
 from simulo.errors import GateError
 from simulo.pose import Pose
+from simulo.tensors import real_tensor
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,16 @@ class Region:
 
 
 def edges(size: ArrayLike, what: str) -> tuple[float, float, float]:
-    """Three full edges [m]; GateError unless finite and positive."""
-    values = np.asarray(size, dtype=np.float64)
+    """Three full edges [m]; GateError unless finite and positive, TypeError for what is no numbers."""
+    values = real_tensor(size, what).cpu().double().numpy()
     if values.shape != (3,) or not (np.isfinite(values).all() and (values > 0.0).all()):
         raise GateError(f"{what} must be three finite positive full edges in metres, got {size!r}")
     return float(values[0]), float(values[1]), float(values[2])
 
 
 def checked_duration(duration: float, what: str) -> float:
-    if not (math.isfinite(duration) and duration > 0.0):
-        raise GateError(f"{what}: duration must be a finite time > 0 s, got {duration!r}; an exemption must end")
+    if isinstance(duration, bool) or not isinstance(duration, Real) or not 0.0 < duration < math.inf:
+        raise GateError(f"{what}: duration must be a finite time > 0 s, got {duration!r:.60}; an exemption must end")
     return float(duration)
 
 

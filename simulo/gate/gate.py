@@ -81,8 +81,9 @@ class CollisionGate:
     own props unless others are set) or "none". finger_model: "mimic", each finger's own geometry, or "swept", the old
     hull of a whole stroke, kept to compare with. horizon: the most rows of an action chunk (see
     `Robot.set_joint_position_chunk`); one that is refused in any row is refused whole. max_age [s]: an older map
-    refuses. unknown: whether cells that no camera ever saw are "free" (counted in the verdict) or "occupied".
-    Past the map's edges there are no cells and nothing is refused, but the verdict counts the bodies that reach there.
+    refuses. unknown: whether what no camera ever saw is "free" or "occupied": cells of the map that no ray has reached,
+    and everything past the map's edges, so that a map must hold all that moves. When free, the verdict counts the cells
+    in reach, and the bodies that reach past the edges.
     tracking_margin [m]: widens both margins for how far the robot strays from its commands. motion_check: the way to
     each configuration is certified too, straight in joint space from where the robot is measured. audit: a folder for
     one record of every stop in an environment, which `simulo check --replay` judges again. device: of a gate that is
@@ -166,6 +167,9 @@ class CollisionGate:
         controller that the robot follows in q's stead leaves open (see `Residual.reach`). Numbers that are not finite
         stop their environment; shapes that do not fit raise ValueError.
         """
+        for name, flag in (("world", world), ("distances", distances)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} must be True or False, got {flag!r:.60}")
         session = self._session
         candidates = real_tensor(q, "q").to(session.body.device, torch.float32)
         dof = self.model.num_joints
@@ -182,7 +186,9 @@ class CollisionGate:
         if base_pose is not None:
             base = any_pose_rows(base_pose, self.num_envs, "base_pose").to(base)
         session.refresh()
-        wider = torch.as_tensor(widen, dtype=torch.float32, device=base.device)
+        wider = real_tensor(widen, "widen").to(base.device, torch.float32)
+        if bool((wider < 0.0).any()):
+            raise ValueError(f"widen must be >= 0 m, got {widen!r:.60}; margins are set when the gate is made")
         if tuple(wider.shape) not in ((), (1,), (self.num_envs,)):
             raise ValueError(f"widen must be one length or ({self.num_envs},) of them, got {tuple(wider.shape)}")
         wider = wider.expand(self.num_envs)
@@ -204,10 +210,18 @@ class CollisionGate:
     # --- the world ---------------------------------------------------------------------------------------------------
 
     def set_world(self, world: VoxelGrid | Primitives | DeploySimPerception, stamp: Tensor | None = None) -> None:
-        """Check against this from now on. Its number of environments must be the gate's.
+        """Check against this from now on, and against nothing that was there before.
 
-        A grid is copied and ages from `stamp` [s], shape (num_envs,) (now, when left out); max_age=inf for one that
-        never changes. Primitives are copied and do not age. A perception is asked for frames as they fall due.
+        world: of the kind that the gate was made for, with the gate's number of environments. A `VoxelGrid` (poses of
+        its lattice in the environment's frame, cells in metres) is copied and ages from `stamp` on. `Primitives` (one
+        list of named shapes, poses (num_envs, K, 7) in the environment's frame) are copied and do not age unless a
+        stamp is given. A `DeploySimPerception` is asked for frames as they fall due, and tells its own age. stamp [s]:
+        environment time at which the world was seen, float64, shape (num_envs,); now, when left out. Make the gate
+        with max_age=inf for a map that never changes.
+
+        What a hand holds stays held. A declared grasp ends where it named an object and the names are others now.
+        Raises GateError for another kind or number of environments and stamps that are none, CollisionModelError for
+        more shapes or larger ones than fit (64, of at most 256 vertices); the world is then as it was.
         """
         session = self._session
         now = torch.full((self.num_envs,), session.body.time, dtype=torch.float64, device=self.device)
@@ -251,6 +265,10 @@ class CollisionGate:
                 f"the {hand} hand holds {SLOTS_PER_HAND} objects already in some of environments "
                 f"{ids.tolist()[:8]}; detach one first"
             )
+        if isinstance(touch_links, str):
+            raise GateError(
+                f"attach({hand!r}): touch_links must be a list of links, got the name {touch_links!r} alone"
+            )
         convex = shape if isinstance(shape, ConvexShape) else as_convex(shape)
         rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
         allowed = None if support is None else self._region_rows(support, ids)
@@ -270,7 +288,12 @@ class CollisionGate:
         session.refresh()
 
     def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
-        """A hand lets go of all it holds: each object is an obstacle again where it now is."""
+        """A hand lets go of all it holds: each object is an obstacle again where it now is.
+
+        env_ids: all when left out; those in which the hand holds nothing are left alone. The fingers still touch what
+        they let go: declare a grasp for as long as they open. Raises CollisionModelError for a hand that the robot
+        lacks.
+        """
         session = self._session
         index, ids = self._hand(hand), self._ids(env_ids)
         for slot in range(SLOTS_PER_HAND):
@@ -295,9 +318,18 @@ class CollisionGate:
     ) -> None:
         """For `duration` [s], the hand's fingers may touch what lies in a box. Declare it when closing begins.
 
-        pose: of the box's centre in the environment, one or (M, 7). size [m]: full edges. object: what is grasped, by
-        name or shape; the box may exceed its box by a cell on each side and no more. Without it, no edge may exceed
-        the open hand's aperture plus a cell on each side. Everything but the fingers stays checked.
+        Exempt are the hand's jaws and every link that moves with them, from cells whose centre lies in the box, from
+        primitives wholly in it, and from the named object wherever it is. All other links stay checked, and so do the
+        fingers against everything else.
+
+        hand: a name of the robot's grippers. pose: of the box's centre in the environment's frame, position [m] and
+        wxyz: a Pose, (7,) for all or (M, 7). size [m]: full edges, three. duration: finite and positive. object: what
+        is grasped, by name (of a prop or primitive), prop or shape; the box may exceed its box by a cell on each side
+        and no more. Without it, no edge may exceed the open hand's aperture plus a cell on each side. env_ids: M of
+        them, all when left out; a hand has one grasp at a time in each.
+
+        Raises GateError, with nothing changed, for boxes that are too large or none, for durations that do not end and
+        for names that nothing in the world has; CollisionModelError for a hand that the robot lacks.
         """
         session = self._session
         index, ids = self._hand(hand), self._ids(env_ids)
@@ -317,8 +349,13 @@ class CollisionGate:
     ) -> None:
         """For `duration` [s], what a hand holds may touch what lies in a box; nothing else may.
 
-        It ends early once the payload has been a margin and a cell diagonal clear of the box. hand: one, or every hand
-        that holds something. Raises GateError where the hand holds nothing.
+        Exempt are cells whose centre lies in the box, and primitives wholly in it. It ends early once the payload has
+        been a margin and a cell diagonal clear of the box. region: pose in the environment's frame (one or (M, 7)) and
+        full edges [m]. duration: finite and positive. hand: one, or every hand that holds something. env_ids: M of
+        them, all when left out.
+
+        Raises GateError where the hand holds nothing in all of them, and for regions and durations that are none;
+        CollisionModelError for a hand that the robot lacks.
         """
         session, ids = self._session, self._ids(env_ids)
         until = session.body.time + checked_duration(duration, "declare_place")
@@ -473,6 +510,8 @@ class CollisionGate:
 
     def _region_rows(self, region: Region, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Poses (M, 7) and full edges (M, 3) [m] of a region in M environments; GateError where it is none."""
+        if not isinstance(region, Region):
+            raise GateError(f"a support region must be a simulo.gate.Region(pose, size), got {region!r:.60}")
         box = edges(region.size, "support region: size")
         rows = pose_rows(region.pose, len(ids), "support region: pose").to(self.device, torch.float32)
         return rows, torch.tensor(box, device=self.device).expand(len(ids), 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -10,6 +9,7 @@ from torch import Tensor
 from simulo.errors import GateError
 from simulo.pose import Pose
 from simulo.rotations import conjugate, multiply, rotate
+from simulo.tensors import real_tensor
 
 
 def pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
@@ -22,13 +22,11 @@ def pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
 
 def any_pose_rows(pose: Pose | Tensor | ArrayLike, count: int, what: str) -> Tensor:
     """As `pose_rows`, but what names no pose is let through as NaN, for a check that stops the environments it is in;
-    GateError for shapes alone."""
+    GateError for shapes alone, TypeError for what is no numbers."""
     if isinstance(pose, Pose):
         values = torch.tensor([*pose.position, *pose.orientation_wxyz], dtype=torch.float64)
-    elif isinstance(pose, Tensor):
-        values = pose.detach().to("cpu", torch.float64)
     else:
-        values = torch.as_tensor(np.asarray(pose, dtype=np.float64))
+        values = real_tensor(pose, what).to("cpu", torch.float64)
     if tuple(values.shape) not in ((7,), (count, 7)):
         raise GateError(
             f"{what} must be a Pose, or position and wxyz of shape (7,) or ({count}, 7); got {tuple(values.shape)}"

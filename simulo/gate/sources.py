@@ -35,6 +35,8 @@ def as_world(
         raise GateError(f"the world has {count} environments, the gate {len(now)}")
     if stamp is not None and stamp.shape != now.shape:
         raise GateError(f"stamp must have shape {tuple(now.shape)}, got {tuple(stamp.shape)}")
+    if stamp is not None and not stamp.is_floating_point():
+        raise GateError(f"stamp must hold floats, seconds, got {stamp.dtype}")
     if stamp is not None and torch.isnan(stamp).any():
         raise GateError("stamp holds NaN, and a map of unknown age may not pass for fresh; -inf means never seen")
     unknown_occupied = settings.unknown == "occupied"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -174,7 +175,9 @@ class Verdict:
         return self.name_of(int(self.party_a[i]), env), self.name_of(int(self.party_b[i]), env)
 
     def describe(self, i: int) -> str:
-        """One sentence on one entry: what was refused and why, or what CLEAR stands for."""
+        """One sentence on one entry: what was refused and why, or what CLEAR stands for. IndexError for no entry."""
+        if not 0 <= operator.index(i) < len(self):
+            raise IndexError(f"entry {i} is outside [0, {len(self)}), the entries of this verdict")
         kind = Kind(int(self.kind[i]))
         where = f"environment {int(self.env_ids[i])}"
         swept = self._unseen(i)

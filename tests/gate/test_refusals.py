@@ -8,8 +8,8 @@ import torch
 
 import simulo
 from simulo.collision import ConvexShape, Primitives, VoxelGrid
-from simulo.errors import CollisionModelError, GateError
-from simulo.gate import CollisionGate
+from simulo.errors import CollisionModelError, GateError, SimuloError
+from simulo.gate import CollisionGate, Region
 from simulo.pose import Pose
 from tests.gate.arm import empty_map, openarm, placed, rest, single_cell
 from tests.gate.tasks import JointTargets
@@ -47,6 +47,12 @@ def test_a_grid_whose_pose_is_no_number_stops_its_environment(gate):
 def test_a_map_of_unknown_age_is_not_fresh(gate):
     with pytest.raises(GateError, match="stamp holds NaN"):
         gate.set_world(empty_map(), stamp=torch.tensor([torch.nan], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("stamp", [torch.tensor([True]), torch.tensor([1])])
+def test_a_stamp_that_is_no_float_is_refused(gate, stamp):
+    with pytest.raises(GateError, match="stamp must hold floats"):
+        gate.set_world(empty_map(), stamp=stamp)
 
 
 @pytest.mark.parametrize("stamp", [0.0, [0.0]])
@@ -189,3 +195,54 @@ def test_a_gate_that_judged_no_step_describes_none() -> None:
     assert "clear" in verdict.describe(0)
     with pytest.raises(GateError, match="judged no step"):
         gate.describe(0)
+
+
+POSE, REGION = Pose((0.0, 0.0, -0.3)), Region(Pose((0.0, 0.0, -0.3)), (0.1, 0.1, 0.1))
+SIZE = (0.02, 0.02, 0.02)
+MISUSED = {
+    "a hand that is a number": (lambda g: g.attach(3, BALL, POSE), "no gripper 3; it has: left, right"),
+    "a shape that is text": (lambda g: g.attach("right", "ball", POSE), "no convex form of a str"),
+    "a pose that is text": (lambda g: g.attach("right", BALL, "here"), "pose must be integers or floats"),
+    "a pose that is nothing": (lambda g: g.attach("right", BALL, None), "pose must be integers or floats"),
+    "a pose without a turn": (lambda g: g.attach("right", BALL, [0.0, 0.0, 1.0]), "position and wxyz of shape"),
+    "a pose of bools": (lambda g: g.attach("right", BALL, [False] * 7), "pose must be integers or floats"),
+    "a region that is a pair": (lambda g: g.attach("right", BALL, POSE, support=(POSE, SIZE)), "must be a .*Region"),
+    "no region": (lambda g: g.declare_place(None, 1.0), "must be a .*Region|holds nothing"),
+    "one name as many": (lambda g: g.attach("right", BALL, POSE, touch_links="openarm_right_link5"), "alone"),
+    "an unknown link": (lambda g: g.attach("right", BALL, POSE, touch_links=("tail",)), "no link 'tail'"),
+    "an object by number": (lambda g: g.attach("right", BALL, POSE, object=3), "no object 3 in the world"),
+    "an environment past the last": (lambda g: g.attach("right", BALL, POSE, env_ids=[1]), "id 1 is outside"),
+    "an environment from the end": (lambda g: g.attach("right", BALL, POSE, env_ids=[-1]), "id -1 is outside"),
+    "a time that is text": (lambda g: g.declare_grasp("right", POSE, SIZE, "1"), "duration must be a finite time"),
+    "a time that is true": (lambda g: g.declare_grasp("right", POSE, SIZE, True), "duration must be a finite time"),
+    "a box that is text": (lambda g: g.declare_grasp("right", POSE, "big", 1.0), "size must be integers or floats"),
+    "a box that is nothing": (lambda g: g.declare_grasp("right", POSE, None, 1.0), "size must be integers or floats"),
+    "a flag that is text": (lambda g: g.check(rest(), world="no"), "world must be True or False, got 'no'"),
+    "another flag": (lambda g: g.check(rest(), distances=1), "distances must be True or False, got 1"),
+    "a narrower margin": (lambda g: g.check(rest(), widen=-0.001), "widen must be >= 0 m"),
+    "a margin that is text": (lambda g: g.check(rest(), widen="1"), "widen must be integers or floats"),
+    "a base that is text": (lambda g: g.check(rest(), base_pose="home"), "base_pose must be integers or floats"),
+    "a robot that is text": (lambda g: g.set_configuration("rest"), "a configuration must be integers or floats"),
+    "a robot of bools": (lambda g: g.set_configuration(np.zeros(16, bool)), "must be integers or floats"),
+    "an entry past the last": (lambda g: g.check(rest()).describe(1), r"entry 1 is outside \[0, 1\)"),
+    "an entry from the end": (lambda g: g.check(rest()).describe(-1), r"entry -1 is outside \[0, 1\)"),
+}
+
+
+@pytest.fixture(scope="module")
+def used() -> CollisionGate:
+    gate = CollisionGate(openarm(), world="primitives", device="cpu")
+    gate.set_configuration(rest())
+    gate.set_world(Primitives.of(["Post"], [BALL], row_of((3.0, 0.0, 0.0))))
+    return gate
+
+
+@pytest.mark.parametrize("misuse", MISUSED)
+def test_a_call_that_is_misused_is_refused_by_name_and_changes_nothing(used: CollisionGate, misuse: str) -> None:
+    call, said = MISUSED[misuse]
+    before = used.check(rest())
+    with pytest.raises((SimuloError, ValueError, TypeError, IndexError), match=said):
+        call(used)
+    assert torch.equal(used.check(rest()).raw.block, before.raw.block)
+    assert not used._session.payloads.present.any()
+    assert not any(used._session.checker.regions(0)["active"].tolist())
