@@ -37,11 +37,13 @@ Name = TypeVar("Name", bound=str)
 
 Episodes = Annotated[int, typer.Option(min=1, help="Episodes of the shadow run.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the first episode; the others count on from it.")]
+SuccessEpisodes = Annotated[int, typer.Option(min=0, help="Of the second run, in which a stop ends it.")]
 Envs = Annotated[int, typer.Option(min=1, help="Environments run at once; it changes no figure.")]
 
 
 def demo(
     episodes: Episodes = 40,
+    success_episodes: SuccessEpisodes = 20,
     seed: Seed = 0,
     envs: Envs = 8,
     report: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: reports/demo-<time>.")] = None,
@@ -53,7 +55,12 @@ def demo(
     quiet_warp()
     folder = report or Path("reports") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
     options = StopCountOptions(
-        episodes=episodes, seed=seed, envs=envs, finger_models=("swept", "mimic"), worlds=("voxels", "primitives")
+        episodes=episodes,
+        success_episodes=success_episodes,
+        seed=seed,
+        envs=envs,
+        finger_models=("swept", "mimic"),
+        worlds=("voxels", "primitives"),
     )
     with progress() as moved:
         result = bench_stop_count(options, folder, progress=moved)
@@ -75,7 +82,7 @@ def stop_count(
     ] = None,
     cell: Annotated[str, typer.Option(metavar="M", help="Edge of a map cell (m); several with commas.")] = "0.01",
     world: Annotated[str, typer.Option(metavar="voxels,primitives", help="One or more, with commas.")] = "voxels",
-    success_episodes: Annotated[int, typer.Option(min=0, help="Of the second run, in which a stop ends it.")] = 20,
+    success_episodes: SuccessEpisodes = 20,
     envs: Envs = 8,
     report: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the run and its report page here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run in --report DIR.")] = False,
