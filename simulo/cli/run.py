@@ -1,4 +1,4 @@
-"""`simulo run TASK`: a task with its scripted policy."""
+"""`simulo run TASK`: a task with its scripted policy, or one that is given."""
 
 from __future__ import annotations
 
@@ -33,15 +33,19 @@ def run(
         typer.Option(help="A map from cameras, exact shapes, or the robot alone. Default: the task's choice."),
     ] = None,
     cell: Annotated[float, typer.Option(min=0.001, help="Edge of a map cell (m).")] = 0.01,
+    policy: Annotated[
+        str,
+        typer.Option(metavar="P", help="scripted, or FILE.py:NAME, a function of the environment that makes a policy."),
+    ] = "scripted",
     device: Device = "cpu",
     json: JsonFile = None,
 ) -> None:
-    """Run a task with its scripted policy, gated."""
+    """Run a task with its scripted or a given policy, gated."""
     from simulo.evaluation.run_task import RunSettings, run_task
 
     quiet_warp()
     settings = RunSettings(
-        task, envs, episodes, steps, seed, backend, robot, gripper, gate, on_stop, world, cell, device
+        task, envs, episodes, steps, seed, backend, robot, gripper, gate, on_stop, world, cell, device, policy
     )  # fmt: skip
     with progress() as report:
         figures = run_task(settings, report)

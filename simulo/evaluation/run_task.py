@@ -1,4 +1,4 @@
-"""Running a task with its scripted policy: how often it succeeds, and how often the gate stopped it."""
+"""Running a task with a policy: how often it succeeds, and how often the gate stopped it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from simulo.description import RobotDescription, reference_fk
 from simulo.env import LearningEnv
 from simulo.errors import SimuloError
 from simulo.evaluation.counting import wilson95
+from simulo.evaluation.policies import SCRIPTED, Policy, load_policy
 from simulo.evaluation.task_file import load_task_class
 from simulo.gate import CollisionGate, Verdict
 from simulo.perception import DeploySimPerception, GridSpec
@@ -34,7 +35,7 @@ class RunSettings:
     task: path of its file. episodes: how many; episode k has seed `seed + k`, whatever else runs beside it. steps: stop
     after so many environment steps, 0 for no limit. robot, gripper: given to a task that asks for one. gated: None
     gates a robot that has collision geometry. on_stop: of the gate. world: None is the task's own `gate_world`, else a
-    map from its cameras. cell [m]: of that map.
+    map from its cameras. cell [m]: of that map. policy: "scripted", or FILE.py:NAME (see `load_policy`).
     """
 
     task: str
@@ -50,21 +51,20 @@ class RunSettings:
     world: World | None = None
     cell: float = 0.01
     device: str = "cpu"
+    policy: str = SCRIPTED
 
 
 def run_task(settings: RunSettings, report: Report = lambda label, done, total: None) -> dict[str, Any]:
-    """The JSON of `simulo run`. Raises SimuloError for a task without a scripted policy or, with voxels, a map_box.
+    """The JSON of `simulo run`. Raises SimuloError for a task without the policy asked for or, with voxels, a map_box.
 
     A task may say more of itself: `succeeded(reason)`, its preset's `gripper_name`, the `gate_world` it is made for.
     """
     started = perf_counter()
     task = make_task(settings)
-    if not hasattr(task, "scripted_policy"):
-        raise SimuloError(f"{settings.task}: {type(task).__name__} has no scripted_policy() to run it with")
     robot = _declared_robot(make_task(settings))
     env, gate = _environment(task, robot.description, settings)
     try:
-        tally = _play(env, settings, report)
+        tally = _play(env, load_policy(settings.policy, env), settings, report)
     finally:
         env.close()
     ended = len(tally.reasons)
@@ -137,18 +137,18 @@ class _Tally:
     tracking_error: float = 0.0
 
 
-def _play(env: LearningEnv, settings: RunSettings, report: Report) -> _Tally:
+def _play(env: LearningEnv, policy: Policy, settings: RunSettings, report: Report) -> _Tally:
     """Play the episodes in batches of one per environment, so that an episode is the same in any run."""
-    tally, policy = _Tally([]), env.task.scripted_policy()  # type: ignore[attr-defined]
+    tally = _Tally([])
     for first in range(0, settings.episodes, env.num_envs):
         running = torch.zeros(env.num_envs, dtype=torch.bool)
         running[: settings.episodes - first] = True
         last_pair = torch.full((env.num_envs, 2), -1)
-        env.reset(seed=settings.seed + first)
+        observations, _ = env.reset(seed=settings.seed + first)
         while running.any():
             if settings.steps and tally.policy_steps >= settings.steps * env.num_envs:
                 return tally
-            *_, info = env.step(policy(env))
+            observations, *_, info = env.step(policy(observations))
             tally.policy_steps += int(running.sum())
             if "gate" in info:
                 pair = _refused_pair(info["gate"])

@@ -90,6 +90,55 @@ def test_the_gripper_asked_for_is_the_one_reported(simulo: Callable, tmp_path: P
     assert (figures["robot"], figures["gripper"], figures["stops"]) == ("openarm", "openarm", None)
 
 
+POLICY = """
+import torch
+
+def make_policy(env):
+    return lambda observations: torch.zeros(env.num_envs, 16)
+
+def swing(env):
+    joint = env.task.robot.find_joints("openarm_right_joint1")[0]
+    def policy(observations):  # it moves on once it sees that it stands
+        assert observations.shape == (env.num_envs, 16)
+        actions = torch.zeros(env.num_envs, 16)
+        actions[:, joint] = torch.where(env.episode_steps >= 5, 0.24, 0.0)
+        return actions
+    return policy
+
+def nothing(env):
+    return None
+"""
+
+
+@pytest.mark.parametrize(("name", "stops"), [("", 0), (":make_policy", 0), (":swing", 2)])
+def test_a_policy_of_ones_own(simulo: Callable, task: Path, tmp_path: Path, name: str, stops: int) -> None:
+    """The task's script swings the arm of every other episode into the table; these swing none, or all."""
+    file = tmp_path / "mine.py"
+    file.write_text(POLICY)
+    arguments = ("--policy", f"{file}{name}", "--episodes", "2", "--world", "primitives")
+    run = simulo("run", str(task), *arguments, "--json", str(tmp_path / "run.json"))
+    assert run.code == 0, run.err
+    assert json.loads((tmp_path / "run.json").read_text())["stops"] == stops
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("elsewhere.py:swing", "no Python file 'elsewhere.py'"),
+        ("random", "no Python file 'random'; give 'scripted' or FILE.py:NAME"),
+        ("mine.py:jump", "mine.py defines no function 'jump'"),
+        ("mine.py:nothing", "nothing(env) returned NoneType"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_by_name(
+    simulo: Callable, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(POLICY)
+    monkeypatch.chdir(tmp_path)
+    run = simulo("run", str(task), "--policy", policy, "--episodes", "1", "--no-gate")
+    assert run.code == 2 and said in run.err
+
+
 def test_a_robot_without_geometry_runs_without_a_gate(simulo: Callable, task: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.py"
     loaded = """dataclasses.replace(simulo.load_description("openarm"), geometry={})"""
