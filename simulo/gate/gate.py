@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,25 +12,18 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from simulo.collision import ConvexShape, Kind, Payload, Primitives, VoxelGrid, build_model
+from simulo.collision import ConvexShape, Kind, Primitives, VoxelGrid, build_model
 from simulo.decision import GateDecision
 from simulo.description import RobotDescription, load_description
 from simulo.device import resolve_device
 from simulo.errors import GateError
 from simulo.gate.audit import Audit
 from simulo.gate.body import LoneBody, SimulatedBody
-from simulo.gate.declarations import (
-    Region,
-    aperture_limit,
-    checked_duration,
-    edges,
-    fits,
-    object_limit,
-    refuse_oversized,
-)
+from simulo.gate.declarations import Region
+from simulo.gate.hands import Hands
 from simulo.gate.primitives import SceneWorld, as_convex
-from simulo.gate.rigid import any_pose_rows, pose_rows
-from simulo.gate.session import SLOTS_PER_HAND, Session
+from simulo.gate.rigid import any_pose_rows
+from simulo.gate.session import Session
 from simulo.gate.settings import GateSettings
 from simulo.gate.sources import as_world
 from simulo.gate.verdict import Verdict
@@ -44,16 +37,6 @@ if TYPE_CHECKING:
     from simulo.env import LearningEnv
 
 _COLLISIONS = (Kind.NON_FINITE, Kind.SELF, Kind.PAYLOAD, Kind.WORLD, Kind.NOT_EVALUATED)
-
-
-@dataclass(frozen=True)
-class DeclaredGrasp:
-    """object: its name, or "". box [m]: full edges, at `pose` (7,) in the environment. until [s]: when it ends."""
-
-    object: str
-    box: tuple[float, float, float]
-    pose: Tensor
-    until: float
 
 
 def _described(robot: str | Path | RobotDescription) -> RobotDescription:
@@ -124,8 +107,6 @@ class CollisionGate:
         self.model = build_model(self.description, finger_model)
         self._device = device
         self._asked_for = None if device == "auto" else resolve_device(device)
-        self._objects: dict[str, ConvexShape] = {}
-        self._grasped: dict[tuple[int, str], DeclaredGrasp] = {}
         self._last: Verdict | None = None  # of an environment's steps
         self._audit = None if audit is None else Audit(audit)
 
@@ -134,6 +115,10 @@ class CollisionGate:
         """Of the robot alone; `bind` puts an environment's in its place."""
         body = LoneBody(self.description, self.model, resolve_device(self._device))
         return Session(self.model, self.settings, body)
+
+    @cached_property
+    def _hands(self) -> Hands:
+        return Hands(self._session, self.description, {})
 
     @property
     def num_envs(self) -> int:
@@ -254,38 +239,7 @@ class CollisionGate:
         that nothing in the world has, and where nobody knows where the hand is; CollisionModelError for hands and links
         that the robot lacks.
         """
-        session = self._session
-        index, ids = self._hand(hand), self._ids(env_ids)
-        if len(ids) == 0:
-            return
-        names = self._names_of(object, hand, ids)
-        slot = session.payloads.slot_for(index, ids, object.name if isinstance(object, Prop) else object)
-        if slot < 0:
-            raise GateError(
-                f"the {hand} hand holds {SLOTS_PER_HAND} objects already in some of environments "
-                f"{ids.tolist()[:8]}; detach one first"
-            )
-        if isinstance(touch_links, str):
-            raise GateError(
-                f"attach({hand!r}): touch_links must be a list of links, got the name {touch_links!r} alone"
-            )
-        convex = shape if isinstance(shape, ConvexShape) else as_convex(shape)
-        rows = pose_rows(pose, len(ids), f"attach({hand!r}): pose")
-        allowed = None if support is None else self._region_rows(support, ids)
-        link, column = self.model.grippers[index].hand_link, index * SLOTS_PER_HAND + slot
-        if session.world.kind != "none":
-            session.body.link_poses((link,))  # raises where nobody knows where the hand is
-        payload = Payload(hand, convex, rows.to(self.device, torch.float32), slot, link, tuple(touch_links))
-        session.checker.attach(payload, ids)
-        new = ids[~session.payloads.present[ids, column]]
-        session.payloads.put(column, ids, convex, link, rows, names, tuple(touch_links))
-        for group in session.payloads.groups(column, ids):
-            session.world.take(session.taken(column, *group))
-        self._free_declared(hand, new, convex)
-        session.note_holding()
-        if allowed is not None:
-            session.allow_support(column, ids, *allowed, torch.inf)
-        session.refresh()
+        self._hands.attach(hand, shape, pose, support, env_ids, touch_links, object)
 
     def detach(self, hand: str, env_ids: EnvIds | None = None) -> None:
         """A hand lets go of all it holds: each object is an obstacle again where it now is.
@@ -294,18 +248,7 @@ class CollisionGate:
         they let go: declare a grasp for as long as they open. Raises CollisionModelError for a hand that the robot
         lacks.
         """
-        session = self._session
-        index, ids = self._hand(hand), self._ids(env_ids)
-        for slot in range(SLOTS_PER_HAND):
-            column = index * SLOTS_PER_HAND + slot
-            given = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
-            session.payloads.take_out(column, ids)
-            session.checker.detach(hand, slot, ids)
-            session.checker.clear_support_region(hand, slot, ids)
-            for item in given:
-                session.world.give_back(item)
-        session.note_holding()
-        session.refresh()
+        self._hands.detach(hand, env_ids)
 
     def declare_grasp(
         self,
@@ -331,18 +274,7 @@ class CollisionGate:
         Raises GateError, with nothing changed, for boxes that are too large or none, for durations that do not end and
         for names that nothing in the world has; CollisionModelError for a hand that the robot lacks.
         """
-        session = self._session
-        index, ids = self._hand(hand), self._ids(env_ids)
-        box = edges(size, "declare_grasp: size")
-        until = session.body.time + checked_duration(duration, "declare_grasp")
-        limit, why = self._grasp_limit(hand, object)
-        refuse_oversized(box, limit, why)
-        rows = pose_rows(pose, len(ids), f"declare_grasp({hand!r}): pose").to(self.device, torch.float32)
-        name = object.name if isinstance(object, Prop) else object if isinstance(object, str) else ""
-        sizes = torch.tensor(box, device=self.device).expand(len(ids), 3)
-        session.allow_grasp(index, ids, rows, sizes, name, until)
-        for env_row, env in enumerate(ids.tolist()):
-            self._grasped[env, hand] = DeclaredGrasp(name, box, rows[min(env_row, len(rows) - 1)].double().cpu(), until)
+        self._hands.declare_grasp(hand, pose, size, duration, object, env_ids)
 
     def declare_place(
         self, region: Region, duration: float, hand: str | None = None, env_ids: EnvIds | None = None
@@ -357,19 +289,7 @@ class CollisionGate:
         Raises GateError where the hand holds nothing in all of them, and for regions and durations that are none;
         CollisionModelError for a hand that the robot lacks.
         """
-        session, ids = self._session, self._ids(env_ids)
-        until = session.body.time + checked_duration(duration, "declare_place")
-        hands = [gripper.name for gripper in self.model.grippers] if hand is None else [hand]
-        found = False
-        for name in hands:
-            for slot in range(SLOTS_PER_HAND):
-                column = self._hand(name) * SLOTS_PER_HAND + slot
-                holding = ids[session.payloads.present[ids, column]]
-                if len(holding):
-                    found = True
-                    session.allow_support(column, holding, *self._region_rows(region, holding), until)
-        if not found:
-            raise GateError(f"declare_place: {hand or 'no'} hand holds nothing in environments {ids.tolist()[:8]}")
+        self._hands.declare_place(region, duration, hand, env_ids)
 
     # --- called by the environment: see `simulo.env.Gate` ------------------------------------------------------------
 
@@ -383,8 +303,9 @@ class CollisionGate:
         body = SimulatedBody(env, self.model)
         body.refuse_other_model(self.description)
         self._body = body
-        self._objects = {name: as_convex(prop.shape) for name, prop in env.scene.props.items()}
         self._session = Session(self.model, self.settings, body)
+        props = {name: as_convex(prop.shape) for name, prop in env.scene.props.items()}
+        self._hands = Hands(self._session, self.description, props)
         self._nobody = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
         if self.settings.world == "primitives":
             self._session.use_world(SceneWorld(env.scene.props, env.num_envs, env.device))
@@ -430,10 +351,9 @@ class CollisionGate:
     def reset(self, env_ids: Tensor) -> None:
         """Forget what was declared, held and seen in these environments."""
         self._session.forget(env_ids)
+        self._hands.forget(env_ids)
         if self._audit is not None:
             self._audit.forget(env_ids)
-        ended = set(env_ids.tolist())
-        self._grasped = {key: grasp for key, grasp in self._grasped.items() if key[0] not in ended}
 
     def check_reset(self, env: LearningEnv, env_ids: Tensor) -> None:
         """Look at the world anew and judge the configuration that new episodes start in. GateError on a collision."""
@@ -455,16 +375,10 @@ class CollisionGate:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _hand(self, name: str) -> int:
-        return self.model.gripper_index(name)
-
-    def _ids(self, env_ids: EnvIds | None) -> Tensor:
-        return resolve_env_ids(env_ids, self.num_envs, self.device)
-
     def _entries(self, count: int, env_ids: EnvIds | None) -> Tensor | None:
         """Environment of each of `count` candidates; None stands for every environment in order."""
         if env_ids is not None:
-            ids = self._ids(env_ids)
+            ids = resolve_env_ids(env_ids, self.num_envs, self.device)
             if len(ids) != count:
                 raise ValueError(f"q has {count} candidates, env_ids {len(ids)}; there must be one id for each")
             return ids
@@ -473,45 +387,3 @@ class CollisionGate:
         if isinstance(self._session.body, LoneBody):
             return torch.zeros(count, dtype=torch.int64, device=self.device)
         raise ValueError(f"q has {count} candidates for {self.num_envs} environments; pass env_ids, one for each")
-
-    def _names_of(self, given: str | Prop, hand: str, ids: Tensor) -> list[str]:
-        """The name of what is attached in each environment: as given, or as the hand's last grasp was declared."""
-        name = given.name if isinstance(given, Prop) else given
-        if name and name not in self._known_objects():
-            raise GateError(f"no object {name!r} in the world; there are: {', '.join(self._known_objects()) or 'none'}")
-        declared = (self._grasped.get((env, hand)) for env in ids.tolist())
-        return [name or (grasp.object if grasp is not None else "") for grasp in declared]
-
-    def _free_declared(self, hand: str, ids: Tensor, shape: ConvexShape) -> None:
-        """What the map shows in a box that was declared to hold the object is the object: closing fingers push it from
-        where it was last seen, and hide from the cameras that it has left. A box with room for more says nothing."""
-        session = self._session
-        limit, _why = object_limit(shape, "the object", session.world.cell)
-        for env in ids.tolist():
-            grasp = self._grasped.get((env, hand))
-            if grasp is not None and session.body.time <= grasp.until and fits(grasp.box, limit):
-                session.world.free(grasp.box, grasp.pose[None], torch.tensor([env], device=ids.device))
-
-    def _known_objects(self) -> dict[str, ConvexShape]:
-        return {**self._objects, **self._session.world.objects}
-
-    def _grasp_limit(self, hand: str, object: str | Prop | Shape | None) -> tuple[tuple[float, float, float], str]:
-        """Largest edges [m] of a grasp box, and why."""
-        cell = self._session.world.cell
-        if object is None:
-            return aperture_limit(self.description, self.description.gripper(hand), cell)
-        if not isinstance(object, (str, Prop)):
-            return object_limit(as_convex(object), "the object", cell)
-        name = object.name if isinstance(object, Prop) else object
-        known = self._known_objects()
-        if name not in known:
-            raise GateError(f"declare_grasp: no object {name!r} in the world; there are: {', '.join(known) or 'none'}")
-        return object_limit(known[name], name, cell)
-
-    def _region_rows(self, region: Region, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Poses (M, 7) and full edges (M, 3) [m] of a region in M environments; GateError where it is none."""
-        if not isinstance(region, Region):
-            raise GateError(f"a support region must be a simulo.gate.Region(pose, size), got {region!r:.60}")
-        box = edges(region.size, "support region: size")
-        rows = pose_rows(region.pose, len(ids), "support region: pose").to(self.device, torch.float32)
-        return rows, torch.tensor(box, device=self.device).expand(len(ids), 3)
