@@ -93,7 +93,7 @@ def agreement(
         apart = (least.distance - theirs.distance).abs() > BAND
         for name, flags in (
             ("verdicts", torch.ones_like(differ)), ("refused", ~here.clear), ("differ", differ),
-            ("differ_beyond_10_um", differ & ~(below <= BAND)), ("distances", both),
+            ("differ_beyond_10_um", differ & ~(below.abs() <= BAND)), ("distances", both),
             ("distances_beyond_10_um", both & apart),
         ):  # fmt: skip
             found[name] += int(flags.sum())
