@@ -2,7 +2,8 @@
 
 Links start as one hull each (slabs that robot.yaml asks for stay). Seeded in-limit poses are judged by the links' own
 triangles; while more than a tenth of the stops are false, both links of every pair that brings a fair share of them
-are cut into more pieces. A cut that takes no false stop away is taken back: it would only cost.
+are cut into more pieces. A cut that takes no false stop away is taken back, and in the end every cut that the share
+can do without: they would only cost. The triangles are asked once, before the first cut: pieces lie in the links' hulls.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from simulo.collision import CollisionChecker, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.description.load import load_robot_file
 from simulo.evaluation.configuration import uniform
-from simulo.evaluation.sweep import SEED, Counts, measured, one_hull_each
+from simulo.evaluation.sweep import SEED, Counts, judged_poses, one_hull_each
 from simulo.lowering import link_meshes
 from simulo.lowering.fit import LinkCut, fit_link
 
@@ -56,7 +57,8 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
     slabs = set(load_robot_file(robot).tight_links)
     pieces = {link: 1 for link in description.geometry if link not in slabs}
     current = replace(description, geometry=one_hull_each(description, slabs))
-    before = counts = measured(current, poses, SEED, progress)
+    judged = judged_poses(description, poses, SEED, progress)
+    before = counts = judged.counts(current)
     reasons = [f"one hull a link: {_stops(counts)}"]
     settled: set[str] = set()
     while _false_share(counts) > ENOUGH:
@@ -67,7 +69,7 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
             reasons.append("no pair with a fair share of them has a link that can be cut further")
             break
         candidate = replace(current, geometry=dict(current.geometry) | _cut(meshes, cut, progress))
-        found = measured(candidate, poses, SEED, progress)
+        found = judged.counts(candidate)
         names = ", ".join(f"{link} {pieces[link]} -> {count}" for link, count in cut.items())
         if found.false_stops >= counts.false_stops:
             reasons.append(f"not {names}: {_stops(found)}")
@@ -75,6 +77,13 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
             continue
         reasons.append(f"{names}: {_stops(found)}")
         pieces, current, counts = pieces | cut, candidate, found
+    for link in [link for link, n in pieces.items() if n > 1] if _false_share(counts) <= ENOUGH else []:
+        hull = current.geometry[link].hull
+        candidate = replace(current, geometry={**current.geometry, link: LinkGeometry(link, (hull,), hull)})
+        found = judged.counts(candidate)
+        if _false_share(found) <= ENOUGH:
+            reasons.append(f"{link} {pieces[link]} -> 1 again: {_stops(found)}")
+            pieces, current, counts = pieces | {link: 1}, candidate, found
     costs = _self_check_us(replace(description, geometry=one_hull_each(description, slabs))), _self_check_us(current)
     return Chosen({link: n for link, n in pieces.items() if n > 1}, tuple(reasons), before, counts, costs)
 

@@ -125,20 +125,37 @@ def sweep(
     return Sweep(counts, figures)
 
 
-def measured(
+@dataclass(frozen=True)
+class JudgedPoses:
+    """Poses that the triangles were asked about once, to count on any geometry inside the same hulls.
+
+    q [rad or m], shape (K, dof); touching: by pose and pair of `pairs`, shape (K, num_pairs).
+    """
+
+    q: NDArray[np.float32]
+    pairs: tuple[tuple[str, str], ...]
+    touching: NDArray[np.bool_]
+
+    def counts(self, description: RobotDescription) -> Counts:
+        """Counts of the description whose poses these are, in hulls or in pieces of them."""
+        checker = CollisionChecker(build_model(description), len(self.q))
+        refused = ~_verdicts(checker, self.q)
+        tripped = _tripped_pairs(checker, self.q, refused)
+        return _tally(self.pairs, refused, tripped, Judged(self.touching, np.zeros_like(self.touching)))
+
+
+def judged_poses(
     description: RobotDescription,
     poses: int,
     seed: int = SEED,
     progress: Progress = lambda label, done, total: None,
-) -> Counts:
-    """Counts against mesh truth of a description that need not be on disk, as `sweep` makes them."""
-    counts = Counts()
-    blocks = _blocks(description, seed, 0, poses)
-    for block in _counted(
-        description, "mesh", blocks, lambda row: progress(description.name, counts.poses + row, poses)
-    ):
-        counts.add(block)
-    return counts
+) -> JudgedPoses:
+    """Mesh truth of the first `poses` configurations of a seed's stream, wherever the links' own hulls touch."""
+    q = np.concatenate(list(_blocks(description, seed, 0, poses)))
+    model = build_model(replace(description, geometry=one_hull_each(description)))
+    judge, nothing = judge_by_meshes(description, model), np.zeros((poses, len(model.pairs)), dtype=bool)
+    judged = judge(q, nothing, lambda row: progress(f"triangles of {description.name}", row, poses))
+    return JudgedPoses(q, model.pairs, judged.touching)
 
 
 def one_hull_each(description: RobotDescription, but: Collection[str] = ()) -> dict[str, LinkGeometry]:
