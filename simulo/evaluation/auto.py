@@ -3,7 +3,7 @@
 Links start as one hull each (slabs that robot.yaml asks for stay). Seeded in-limit poses are judged by the links' own
 triangles; while more than a tenth of the stops are false, both links of every pair that brings a fair share of them
 are cut into more pieces. A cut that takes no false stop away is taken back, and in the end every cut that the share
-can do without: they would only cost. The triangles are asked once, before the first cut: pieces lie in the links' hulls.
+can do without: they would only cost. The triangles are asked once, before the first cut: pieces lie in the hulls.
 """
 
 from __future__ import annotations
