@@ -44,6 +44,10 @@ def gate(
     worlds: Annotated[
         bool, typer.Option(help="Cells beside coal's octree, and whole checks of all sizes, too.")
     ] = True,
+    as_published: Annotated[
+        bool,
+        typer.Option("--as-published", help="One hull a link, no fingers, only neighbours exempt, as others compare."),
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Picture of cost against batch size.")] = None,
     json: JsonFile = None,
 ) -> None:
@@ -53,7 +57,9 @@ def gate(
 
     quiet_warp()
     with progress() as report:
-        figures = bench_gate(robot, envs, horizon, device, steps, report=report, worlds=worlds)
+        figures = bench_gate(
+            robot, envs, horizon, device, steps, report=report, worlds=worlds, as_published=as_published
+        )
     title = f"{robot}, {envs} environments, horizon {horizon}, {figures['device']}"
     table = Table("stage", "p50 (us)", "p95 (us)", title=f"{title}: microseconds per configuration")
     for stage, row in figures["stages"].items():

@@ -21,6 +21,7 @@ from simulo.description import load_description
 from simulo.env import LearningEnv
 from simulo.evaluation.batch_speed import bench_batches
 from simulo.evaluation.kernel_speed import BATCHES, bench_kernel
+from simulo.evaluation.plain import plain
 from simulo.evaluation.task_file import load_task_class
 from simulo.evaluation.world_speed import bench_world
 from simulo.gate import CollisionGate
@@ -72,6 +73,7 @@ def bench_gate(
     batches: Sequence[int] = BATCHES,
     report: Report = lambda label, done, total: None,
     worlds: bool = True,
+    as_published: bool = False,
 ) -> dict[str, Any]:
     """The JSON of `simulo bench gate`. Raises SimuloError for a robot that there is not.
 
@@ -79,9 +81,14 @@ def bench_gate(
     no stages, for a robot that there is no task for. `total` is a whole check, Python included; the stages are their
     kernels alone. What `batches`, `peers` and `ratio` are, `kernel_speed.bench_kernel` says: they are for one core.
     `worlds`: see `world_speed.bench_world`; `checks`: see `batch_speed.bench_batches`; both empty without `worlds`.
+    as_published: of the robot as `plain.plain` has it, and so with no task.
     """
     description = load_description(robot)
-    on_task = _on_task(robot, envs, horizon, device, steps, report) if robot in TASKS else NO_TASK
+    if as_published:
+        description = plain(description)
+    on_task = NO_TASK
+    if robot in TASKS and not as_published:
+        on_task = _on_task(robot, envs, horizon, device, steps, report)
     model = build_model(description)
     kernel = bench_kernel(description, model, batches, report)
     more: dict[str, Any] = {"worlds": [], "checks": {"sizes": [], "densities": []}}

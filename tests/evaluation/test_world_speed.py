@@ -6,6 +6,8 @@ import pytest
 from simulo.collision import build_model
 from simulo.description import load_description
 from simulo.evaluation import batch_speed, world_speed
+from simulo.evaluation.gate_speed import bench_gate
+from simulo.evaluation.plain import plain
 from simulo.evaluation.world_speed import bench_world, furnished
 
 
@@ -51,3 +53,14 @@ def test_whole_checks_of_every_size_have_figures(panda, monkeypatch) -> None:
     free, full = found["densities"]
     assert free["refused"] < full["refused"]
     assert all(row["seconds"] > 0 and row["cpu_us_per_configuration"]["p50"] > 0 for row in found["sizes"])
+
+
+def test_a_robot_as_published_has_the_pairs_that_are_published(panda) -> None:
+    """Panda: nine links without its fingers, 36 pairs less 8 of neighbours."""
+    bare = plain(panda[0])
+    model = build_model(bare)
+    assert len(bare.geometry) == 9 and not bare.grippers and len(model.pairs) == 28
+    assert all(len(shape.pieces) == 1 for shape in bare.geometry.values())
+    assert {frozenset((p.link_a, p.link_b)) for p in model.exempt} >= {frozenset(("link7", "hand"))}
+    figures = bench_gate("franka_panda", batches=(1, 2), worlds=False, as_published=True)
+    assert figures["pairs"] == 28 and figures["share_of_step"] is None and figures["worlds"] == []
