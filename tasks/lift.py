@@ -18,7 +18,7 @@ from torch import Tensor
 import simulo
 from simulo.controllers.differential_ik import Residual
 from simulo.description import RobotDescription, load_description, reference_fk
-from simulo.evaluation.scripted import ArmPath, TakesDeclarations
+from simulo.evaluation.scripted import ArmPath, TakesDeclarations, displacement, seen_from
 from simulo.gate import Region
 from simulo.grippers import GripperPreset, preset
 from simulo.rotations import rotate
@@ -33,6 +33,7 @@ GAP = 0.012  # between an open finger and the cube while the hand comes down
 ABOVE_TABLE = 0.008  # between the fingertips and the table, at the least
 ARRIVED = 0.004  # how near the hand is to where it was sent when the next thing is done
 GRASP_DURATION = 4.0  # s
+SLIP = 0.002  # when a point of the held cube has moved so far in the hand, the gate is told
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class LiftTask(simulo.Task):
         self.aim = torch.zeros(env.num_envs, 2)
         self.held_for = torch.zeros(env.num_envs)
         self.told_held = torch.zeros(env.num_envs, dtype=torch.bool)
+        self.told_in_hand = torch.zeros(env.num_envs, 7)
         self.ready = self._ready()
 
     def _ready(self) -> Tensor:
@@ -158,11 +160,14 @@ class LiftTask(simulo.Task):
         taken = (state == simulo.GripperState.CLOSED) & self.gripper.held(self.cube) & ~self.told_held
         closes = (commands > 0.3) & (state == simulo.GripperState.OPEN)
         leaves = (commands < -0.3) & self.told_held
+        in_hand = seen_from(self.robot.state.link_poses[:, self.hand_link], pose)
+        slipped = self.told_held & ~leaves & (displacement(self.told_in_hand, in_hand, CUBE) > SLIP)
         for env in (closes | leaves).nonzero().flatten().tolist():
             gate.declare_grasp(hand, pose[env], (CUBE,) * 3, GRASP_DURATION, object=self.cube, env_ids=[env])
-        for env in taken.nonzero().flatten().tolist():
-            in_hand = _pose(self.robot.state.link_poses[env, self.hand_link]).inverse() @ _pose(pose[env])
-            gate.attach(hand, self.cube.shape, in_hand, support=self._table(), env_ids=[env], object=self.cube)
+        for env in (taken | slipped).nonzero().flatten().tolist():
+            support = None if slipped[env] else self._table()
+            gate.attach(hand, self.cube.shape, in_hand[env], support=support, env_ids=[env], object=self.cube)
+            self.told_in_hand[env] = in_hand[env]
         if leaves.any():
             gate.detach(hand, env_ids=leaves.nonzero().flatten())
         self.told_held = (self.told_held | taken) & ~leaves
@@ -292,9 +297,3 @@ class _Script:
 def arm_joints(description: RobotDescription, chosen: GripperPreset) -> list[str]:
     """The joints that carry a hand, base to hand."""
     return [description.joint_names[column] for column in ArmPath.to_grasp(description, chosen.hand).columns]
-
-
-def _pose(row: Tensor) -> simulo.Pose:
-    """Of position and wxyz, shape (7,)."""
-    values = row.double().tolist()
-    return simulo.Pose(tuple(values[:3]), tuple(values[3:]))

@@ -15,6 +15,7 @@ from simulo.evaluation.meshes import true_meshes
 from simulo.evaluation.scripted import ArmPath, PolicyNoise, pointing_down
 from simulo.evaluation.task_file import load_task_module
 from simulo.evaluation.truth import Truth, link_poses, matrix_of
+from simulo.gate import CollisionGate
 
 module = load_task_module("tasks/pick_place.py")
 ENVS = 4
@@ -141,3 +142,28 @@ def test_policy_noise_has_the_spread_and_memory_it_claims():
     lagged = (rotation[:-10] * rotation[10:]).mean() / (rotation**2).mean()
     assert lagged == pytest.approx(np.exp(-1.0), abs=0.03), "0.2 s is the correlation time"
     assert not noise[0].any()
+
+
+def test_the_gate_knows_where_in_the_hand_the_object_is_however_it_moves_there():
+    """A capsule that turns by 15 degrees between the fingertips after the hand has closed."""
+    gate = CollisionGate("openarm", "report", world="primitives")
+    task = module.PickPlaceTask("medium", clearance=0.03)
+    env = simulo.LearningEnv(task, num_envs=1, gate=gate)
+    env.reset(seed=26)
+    policy, shown = task.scripted_policy(), []
+    hand = task.robot.link_names.index("openarm_right_ee_base_link")
+    corners = np.array([[x, y, z, 1.0] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners[:, :3] *= 0.5 * np.array(extent(tabletop.OBJECTS[task.episodes[0].target.name]))
+    for _ in range(200):
+        env.step(policy(env))
+        if bool(task.holding[0]):
+            ((held, _),) = gate._session.payloads.in_env(0)
+            at = np.linalg.inv(matrix_of(task.robot.state.link_poses[0, hand].double().numpy()))
+            seen = corners @ (at @ matrix_of(task.object_pose[0].double().numpy())).T
+            shown.append((seen, corners @ matrix_of(held.pose_in_link.numpy()).T))
+    env.close()
+    seen, told = (np.array(each)[..., :3] for each in zip(*shown, strict=True))
+    assert len(seen) > 50
+    assert np.linalg.norm(seen - seen[0], axis=-1).max() > 0.010, "it did move"
+    assert np.linalg.norm(seen - told, axis=-1).max() < 0.010, "the cameras' own padding hides what one step brings"
+    assert np.linalg.norm(seen - told, axis=-1).max(axis=1)[20:].max() < module.SLIP + 0.0005, "once at rest"
