@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isnan, nan, sqrt
+from math import inf, isfinite, isnan, nan, sqrt
 from statistics import median
 from typing import Any
 
@@ -165,7 +165,9 @@ def summary(episodes: Sequence[JudgedEpisode], per_second: float) -> dict[str, A
     events = [event for episode in valid for event in episode.events]
     kinds = Counter(event.kind for event in events)
     contacts = Counter(contact.kind for episode in valid for contact in episode.contacts)
-    false_clearances = [1000.0 * e.clearance for e in events if e.kind in (StopClass.FALSE, StopClass.MAP)]
+    false_kinds = (StopClass.FALSE, StopClass.MAP)
+    # Infinite where nothing stood about that the stopped party might not touch.
+    false_clearances = [1000.0 * e.clearance for e in events if e.kind in false_kinds and isfinite(e.clearance)]
     pairs = Counter("|".join(event.pair) for event in events)
     outcomes = [episode.success for episode in valid if episode.success is not None]
     return {

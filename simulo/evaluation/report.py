@@ -192,7 +192,7 @@ def _pictures(result: StopCount, most: int) -> list[str]:
     for judge, episode, event in _worth_drawing(result, most):
         step = (event.first + event.last) // 2 if event.kind is not StopClass.TRUE else event.first
         image = picture_of_stop(result, judge, episode.number, step)
-        clearance = "n/a" if np.isnan(event.clearance) else f"{1000 * event.clearance:.1f} mm"
+        clearance = f"{1000 * event.clearance:.1f} mm" if np.isfinite(event.clearance) else "n/a"
         caption = (
             f"<b>{judge.finger_model}</b>, {judge.world}, episode {episode.number}"
             f"{'' if episode.hazard == 'none' else f' (hazard: {html.escape(episode.hazard)})'}, step {step}: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import inf, nan
 
 import pytest
@@ -79,6 +80,13 @@ def test_b51_an_empty_batch_has_no_rates():
         assert figures["success_wilson95"] is None
         assert figures["false_stop_clearance_mm"] == {"median": None, "max": None}
         assert figures["stops"] == figures["real_contacts"] == 0
+
+
+def test_a_false_stop_with_nothing_about_has_no_clearance_and_is_json():
+    counts = summary([judged(0, refused(range(3), (CUP, MAP_PARTY), inf, beyond=0.1))], PER_SECOND)
+    assert (counts["false_stops"], counts["map_stops"]) == (1, 1)
+    assert counts["false_stop_clearance_mm"] == {"median": None, "max": None}
+    json.dumps(counts, allow_nan=False)
 
 
 def test_an_event_is_a_maximal_run_on_one_pair():
