@@ -97,7 +97,7 @@ def _with_twin(model: RobotModel, twin: Twin | None, where: str) -> tuple[RobotM
 
 
 def _read_files(source: Source, root_link: str, columns: Collection[str] = ()) -> RobotModel:
-    files = resolve_files(source)
+    files = resolve_files(source, pinned=True)
     return read_urdf(files.path) if source.format == "urdf" else read_mjcf(files, root_link, columns)
 
 
