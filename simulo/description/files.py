@@ -197,7 +197,8 @@ class CollisionFile(_Part):
     """collision.json, as `simulo lower` writes it. bare_links: those whose model gives them no shape; absent when
     there are none. Any other link must have its geometry, or the file has lost some. linkage_stray [m]: per gripper,
     how far its linkage is from the declared relations at most. floating_base: given where the root link moves
-    freely. twin_offsets [m]: how far each link of the twin is from this robot's; its CAD is in where within 1 mm."""
+    freely. twin_offsets [m]: how far each link of the twin is from this robot's; its CAD is in where within 1 mm.
+    srdf_sha256: of the SRDF whose pairs are among the exempt ones."""
 
     format: Literal[1]
     robot: str
@@ -214,6 +215,7 @@ class CollisionFile(_Part):
     linkage_stray: dict[str, Number] | None = None
     floating_base: Literal[True] | None = None
     twin_offsets: dict[str, Number] | None = None
+    srdf_sha256: str | None = None
 
 
 _FileT = TypeVar("_FileT", bound=_Part)

@@ -63,6 +63,7 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     collision_text = read_text(collision_path)
     collision = parse_collision_file(collision_text, collision_path, str(name_or_path))
     _refuse_disagreement(robot, collision, collision_path)
+    _refuse_another_srdf(robot, collision, collision_path)
     digest = hashlib.sha256(robot_text.encode() + b"\0" + collision_text.encode()).hexdigest()
     description = assemble(robot, collision, digest, str(folder))
     validate(description, str(folder))
@@ -120,6 +121,24 @@ def _refuse_disagreement(robot: RobotFile, collision: CollisionFile, path: Path)
                 f"{path}: mimic joint {edge.name!r} was lowered as {lowered}, "
                 f"but {ROBOT_FILE} now declares {relations[edge.name]}; run `simulo lower {robot.name}` again"
             )
+
+
+def _refuse_another_srdf(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
+    """The SRDF that robot.yaml names is an input of the lowering too: its pairs are exempt only as they stand in it."""
+    if robot.srdf is None:
+        return
+    srdf = robot.folder / robot.srdf
+    try:
+        found = hashlib.sha256(srdf.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DescriptionError(
+            f"{robot.folder / ROBOT_FILE}: srdf {srdf} cannot be read: {error}; restore or correct it"
+        ) from error
+    if found != collision.srdf_sha256:
+        raise DescriptionError(
+            f"{path} was not lowered with the SRDF that robot.yaml names as it now is ({srdf}); "
+            f"run `simulo lower {robot.name}` again"
+        )
 
 
 def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path) -> None:

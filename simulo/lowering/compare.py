@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 
-from simulo.description.files import CollisionFile, GeometryEntry
+from simulo.description.files import CollisionFile, DisabledPairEntry, GeometryEntry, PieceEntry
 from simulo.description.load import NANOMETRE
-from simulo.lowering.hull import outside_by
+from simulo.lowering.sampling import on_triangles, thinned
 
-_KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "exempt_pairs", "bare_links")
+_KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "bare_links", "srdf_sha256")
+
+_SAMPLES_ACROSS = 60
+_LAYERS = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Where a piece is sampled: on its surface, on smaller copies of it about its middle, and there."""
 
 
 def differences(committed: CollisionFile, lowered: CollisionFile) -> list[str]:
     """One sentence per part that differs; geometry says whether the committed one is looser, and by how much."""
     found = [f"{part} differ" for part in _KINEMATICS if getattr(committed, part) != getattr(lowered, part)]
+    found += _exemptions(committed.exempt_pairs, lowered.exempt_pairs)
     for kind in ("geometry", "swept"):
         old, new = getattr(committed, kind), getattr(lowered, kind)
         found += [f"{kind} of {name} is missing" for name in new if name not in old]
@@ -22,14 +31,59 @@ def differences(committed: CollisionFile, lowered: CollisionFile) -> list[str]:
     return found
 
 
+def _exemptions(committed: Sequence[DisabledPairEntry], lowered: Sequence[DisabledPairEntry]) -> list[str]:
+    """A row too many is a pair that nobody checks."""
+    old, new = ({frozenset(row.links): row for row in rows} for rows in (committed, lowered))
+    found = [f"looser: {_row(old[pair])} is exempt and should be checked" for pair in old if pair not in new]
+    found += [f"{_row(new[pair])} should be exempt" for pair in new if pair not in old]
+    found += [f"{_row(new[pair])}: another reason" for pair in new if pair in old and old[pair] != new[pair]]
+    return found or (["exempt_pairs are in another order"] if committed != lowered else [])
+
+
+def _row(row: DisabledPairEntry) -> str:
+    return f"pair {row.links[0]}, {row.links[1]} ({row.reason})"
+
+
 def _geometry_difference(label: str, committed: GeometryEntry, lowered: GeometryEntry) -> str:
-    """Compared on the links' hulls: pieces that cover less leave a hull that covers less, or are cut elsewhere."""
-    old, new = _hull_vertices(committed), _hull_vertices(lowered)
-    lost = max(0.0, outside_by(new, old))
-    gained = max(0.0, outside_by(old, new))
-    pieces = f", {len(committed.pieces)} pieces against {len(lowered.pieces)}"
-    return f"{label} differs: the committed hull covers {lost * 1e3:.6f} mm less and {gained * 1e3:.6f} mm more{pieces}"
+    """Compared as unions of pieces: one that grew does not make up for a gap between two others."""
+    old, new = ([_vertices(piece) for piece in entry.pieces] for entry in (committed, lowered))
+    lost, gained = uncovered_by(old, new), uncovered_by(new, old)
+    verdict = "looser: the" if lost > 0.0 else "the"
+    return (
+        f"{label} differs; {verdict} committed pieces cover {lost * 1e3:.6f} mm less and {gained * 1e3:.6f} mm more, "
+        f"{len(old)} pieces against {len(new)}"
+    )
 
 
-def _hull_vertices(entry: GeometryEntry) -> np.ndarray:
-    return np.array((entry.hull or entry.pieces[0]).vertices_nm, dtype=np.float64) * NANOMETRE
+def uncovered_by(cover: Sequence[NDArray[np.float64]], pieces: Sequence[NDArray[np.float64]]) -> float:
+    """How far [m] the pieces stand out of the union of `cover`; both as vertices [m], shapes (V, 3). 0: nowhere.
+
+    A piece that lies in one of the cover's is proven to. Any other is sampled, at its corners, on its surface and
+    inside, and the figure is that of the sample furthest out of the cover piece that is nearest to it.
+    """
+    planes = [np.unique(ConvexHull(vertices).equations, axis=0) for vertices in cover]
+    worst = 0.0
+    for vertices in pieces:
+        if min(float(_heights(vertices, of_one).max()) for of_one in planes) <= 0.0:
+            continue
+        samples = _samples(vertices)
+        out = np.min([_heights(samples, of_one) for of_one in planes], axis=0)
+        worst = max(worst, float(out.max()))
+    return worst
+
+
+def _samples(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
+    spacing = float(np.linalg.norm(np.ptp(vertices, axis=0))) / _SAMPLES_ACROSS
+    surface = thinned(on_triangles(vertices[ConvexHull(vertices).simplices], spacing), spacing)
+    middle = vertices.mean(axis=0)
+    return np.concatenate([vertices, *(middle + share * (surface - middle) for share in _LAYERS)])
+
+
+def _heights(points: NDArray[np.float64], planes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each point over the plane that it is furthest above [m], shape (P,): not above 0 for a point inside."""
+    parts = np.array_split(points, len(points) // 512 + 1)
+    return np.concatenate([(part @ planes[:, :3].T + planes[:, 3]).max(axis=1) for part in parts])
+
+
+def _vertices(piece: PieceEntry) -> NDArray[np.float64]:
+    return np.array(piece.vertices_nm, dtype=np.float64) * NANOMETRE

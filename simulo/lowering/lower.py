@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,8 @@ def lower_robot(
     progress("sweep the fingers, prove the exemptions", len(meshes) + 1, len(meshes) + 2)
     srdf = folder / robot.srdf if srdf is None and robot.srdf is not None else srdf
     rows = [] if srdf is None else _srdf_rows(robot, srdf, model, geometry)
-    return _finished(robot, _Read(files, model, meshes, rows, twin_offsets, where), geometry)
+    digest = None if srdf is None else hashlib.sha256(srdf.read_bytes()).hexdigest()
+    return _finished(robot, _Read(files, model, meshes, rows, digest, twin_offsets, where), geometry)
 
 
 def _with_twin(model: RobotModel, twin: Twin | None, where: str) -> tuple[RobotModel, dict[str, float] | None]:
@@ -127,12 +129,14 @@ def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
 
 @dataclass(frozen=True)
 class _Read:
-    """All that the files on this machine say about a robot. rows: the SRDF's; where: robot.yaml, for errors."""
+    """All that the files on this machine say about a robot. rows, srdf_sha256: the SRDF's; where: robot.yaml, for
+    errors."""
 
     files: ModelFiles
     model: RobotModel
     meshes: Mapping[str, trimesh.Trimesh]
     rows: list[DisabledPairEntry]
+    srdf_sha256: str | None
     twin_offsets: dict[str, float] | None
     where: str
 
@@ -159,6 +163,7 @@ def _finished(robot: RobotFile, read: _Read, geometry: Mapping[str, LinkGeometry
         swept={},
         floating_base=True if model.floating else None,
         twin_offsets=read.twin_offsets,
+        srdf_sha256=read.srdf_sha256,
     )
     draft = assemble(robot, bare, "", where)
     strays = linkage_stray(read.files, model, draft, meshes)

@@ -1,12 +1,13 @@
 """`simulo lower --check`: committed files are what the lowering gives, and a looser geometry is called looser."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from simulo.cli.lower import lower_command
-from simulo.description.files import CollisionFile, parse_collision_file
+from simulo.description.files import BoxEntry, CollisionFile, GeometryEntry, PieceEntry, parse_collision_file
 from simulo.lowering.compare import differences
 from simulo.paths import data_path
 from tests.lowering.urdf_text import link, robot
@@ -50,7 +51,7 @@ def test_check_says_what_is_missing_the_same_or_looser(
     damaged = written.read_text()
     assert damaged != before
     assert lower_command(folder, {}, None, check=True) == 1
-    assert "geometry of a differs: the committed hull covers" in capsys.readouterr().err
+    assert "geometry of a differs; looser: the committed pieces cover" in capsys.readouterr().err
     assert written.read_text() == damaged
 
 
@@ -70,8 +71,37 @@ def test_a_shrunken_hull_is_called_looser(committed: CollisionFile) -> None:
     loose = changed(committed, geometry={**committed.geometry, link: entry})
     (sentence,) = differences(loose, committed)
     assert f"geometry of {link} differs" in sentence
-    lost = float(sentence.split("covers ")[1].split(" mm less")[0])
+    lost = float(sentence.split("cover ")[1].split(" mm less")[0])
     assert 0.0 < lost <= 10.0
+
+
+def box_entry(low: tuple[float, float, float], high: tuple[float, float, float]) -> PieceEntry:
+    """A piece of which only the corners matter, from metres."""
+    corners = [tuple(round(1e9 * x) for x in corner) for corner in product(*zip(low, high, strict=True))]
+    box = BoxEntry(position=(0, 0, 0), orientation_wxyz=(1, 0, 0, 0), half=(1, 1, 1))
+    return PieceEntry(box=box, dop_nm=[], vertices_nm=corners)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.004], ids=["whole", "gap"])
+def test_a_gap_between_pieces_is_looser_though_their_hull_is_the_same(committed: CollisionFile, gap: float) -> None:
+    """Two halves of a bar 200 mm long, and the same pulled apart: its middle is then gap / 2 from either."""
+    link = "openarm_left_link4"
+    halves = [box_entry((-0.1, -0.01, -0.01), (0, 0.01, 0.01)), box_entry((0, -0.01, -0.01), (0.1, 0.01, 0.01))]
+    apart = [
+        box_entry((-0.1, -0.01, -0.01), (-gap / 2, 0.01, 0.01)),
+        box_entry((gap / 2, -0.01, -0.01), (0.1, 0.01, 0.01)),
+        box_entry((-0.1, -0.01, -0.01), (-0.09, 0.01, 0.01)),
+    ]
+    whole, torn = (
+        changed(committed, geometry={**committed.geometry, link: GeometryEntry(pieces=pieces)})
+        for pieces in (halves, apart)
+    )
+    (sentence,) = differences(torn, whole)
+    assert sentence.endswith("3 pieces against 2")
+    assert ("looser" in sentence) == (gap > 0)
+    assert f"cover {500 * gap:.6f} mm less" in sentence
+    (back,) = differences(whole, torn)
+    assert "looser" not in back and "cover 0.000000 mm less" in back
 
 
 def test_missing_links_rows_and_joints_are_named(committed: CollisionFile) -> None:
@@ -79,5 +109,11 @@ def test_missing_links_rows_and_joints_are_named(committed: CollisionFile) -> No
     fewer = changed(committed, geometry={k: v for k, v in committed.geometry.items() if k != link})
     assert differences(fewer, committed) == [f"geometry of {link} is missing"]
     assert differences(committed, fewer) == [f"geometry of {link} should not be there"]
-    assert differences(changed(committed, exempt_pairs=[]), committed) == ["exempt_pairs differ"]
+    row = committed.exempt_pairs[0]
+    named = f"pair {row.links[0]}, {row.links[1]} ({row.reason})"
+    fewer_rows = changed(committed, exempt_pairs=committed.exempt_pairs[1:])
+    assert differences(committed, fewer_rows) == [f"looser: {named} is exempt and should be checked"]
+    assert differences(fewer_rows, committed) == [f"{named} should be exempt"]
+    turned = changed(committed, exempt_pairs=committed.exempt_pairs[::-1])
+    assert differences(turned, committed) == ["exempt_pairs are in another order"]
     assert differences(changed(committed, joints=committed.joints[1:]), committed) == ["joints differ"]

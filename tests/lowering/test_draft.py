@@ -10,7 +10,7 @@ import simulo
 from simulo.cli import app
 from simulo.description import load_description, reference_fk
 from simulo.description.files import parse_robot_file
-from simulo.errors import LoweringError, SimuloError
+from simulo.errors import DescriptionError, LoweringError, SimuloError
 from simulo.lowering.draft import draft_folder, draft_robot
 from simulo.lowering.urdf import read_urdf
 from tests.lowering.urdf_text import joint, link, robot, shape
@@ -120,6 +120,11 @@ def test_an_srdf_gives_pairs_and_the_rest_pose(arm: Path, tmp_path: Path) -> Non
     assert rows[frozenset(("base", "left"))] == "SRDF: Never"
     assert rows[frozenset(("base", "palm"))].startswith("adjacent")
     assert frozenset(("base", "right")) not in rows
+    srdf.write_text(SRDF + "<!-- touched -->")
+    with pytest.raises(DescriptionError, match=r"not lowered with the SRDF .*my-arm.srdf\); run `simulo lower"):
+        load_description(tmp_path / "robot")
+    lower(tmp_path / "robot")
+    assert load_description(tmp_path / "robot").digest != description.digest
     srdf.write_text(SRDF.replace("'left'", "'ghost'").replace('"left"', '"ghost"'))
     with pytest.raises(LoweringError, match="my-arm.srdf, line 1.*'ghost'.*remove the row"):
         CliRunner().invoke(app, ["lower", str(tmp_path / "robot")], catch_exceptions=False)
