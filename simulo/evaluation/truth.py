@@ -129,7 +129,7 @@ def solid(shape: Shape) -> coal.CollisionGeometry:
             points = coal.StdVec_Vec3s()
             for vertex in vertices:
                 points.append(np.asarray(vertex, dtype=np.float64))
-            return coal.Convex.convexHull(points, True, "")
+            return coal.Convex.convexHull(points, True, "Qt")
 
 
 def bvh_of(vertices: Array, faces: NDArray) -> coal.BVHModelOBBRSS:

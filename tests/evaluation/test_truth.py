@@ -8,9 +8,9 @@ import pytest
 from simulo.description import load_description
 from simulo.evaluation.clearance import distance_to
 from simulo.evaluation.meshes import true_meshes
-from simulo.evaluation.truth import Truth, link_poses, matrix_of
+from simulo.evaluation.truth import Truth, distance_between, link_poses, matrix_of, solid
 from simulo.pose import Pose
-from simulo.props import Box, Capsule, Cylinder, Sphere
+from simulo.props import Box, Capsule, Cylinder, Hull, Sphere
 
 SHAPES = {
     "box": Box((0.04, 0.06, 0.1)),
@@ -46,6 +46,15 @@ def test_overlap_is_zero_and_order_does_not_matter(truth):
     apart = np.eye(4)
     apart[:3, 3] = (0.3, -0.3, 0.2)
     assert truth.distance(FINGER, at, "box", apart) == pytest.approx(truth.distance("box", apart, FINGER, at), abs=1e-9)
+
+
+def test_a_hull_of_a_box_s_corners_is_as_far_as_the_box():
+    box = Box((0.04, 0.06, 0.1))
+    corners = [(x, y, z) for x in (-0.02, 0.02) for y in (-0.03, 0.03) for z in (-0.05, 0.05)]
+    pose = np.eye(4)
+    pose[:3, 3] = (0.1, 0.02, 0.0)
+    distances = [distance_between(solid(shape), np.eye(4), solid(Sphere(0.01)), pose) for shape in (box, Hull(corners))]
+    assert distances == pytest.approx([0.07, 0.07], abs=1e-6)
 
 
 def test_cells_are_full_cubes(truth):
