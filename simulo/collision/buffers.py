@@ -25,16 +25,13 @@ from simulo.collision.kernels.types import (
     Query,
     Reach,
     Regions,
-    Spheres,
     Tree,
-    lanesf,
     pose7,
 )
 from simulo.collision.kernels.verdict import Verdicts
 from simulo.collision.kernels.voxels import column_kernel, unknown_kernel
 from simulo.collision.model import CollisionModel
 from simulo.collision.raw_verdict import VERDICT_ROWS
-from simulo.collision.spheres import lanes_of, num_blocks
 
 _FLOAT_ROWS = ("distance", "between")
 # Entries of the settings tensor.
@@ -72,6 +69,11 @@ class Sizes:
     def num_configurations(self) -> int:
         return self.num_envs * self.horizon
 
+    @property
+    def num_blocks(self) -> int:
+        """Of LANES configurations."""
+        return -(-self.num_configurations // LANES)
+
 
 @dataclass(frozen=True)
 class QueryBuffers:
@@ -95,16 +97,11 @@ class QueryBuffers:
     slot_asked: torch.Tensor
     link_asked: torch.Tensor
     expected_pairs: torch.Tensor
-    sphere_row: torch.Tensor
-    sphere_reach: torch.Tensor
-    sphere_pair: torch.Tensor
-    sphere_num: torch.Tensor
     verdicts: torch.Tensor
     answer: torch.Tensor
 
     @staticmethod
-    def plan(model: CollisionModel, sizes: Sizes, rows: int, device: torch.device) -> QueryBuffers:
-        """rows: of all pairs' spheres."""
+    def plan(model: CollisionModel, sizes: Sizes, device: torch.device) -> QueryBuffers:
         n, hands = sizes.num_envs, len(model.grippers)
         on = {"device": device}
         shapes = (len(VERDICT_ROWS), n), (n, model.num_joints), (sizes.num_configurations, model.num_joints)
@@ -127,10 +124,6 @@ class QueryBuffers:
             slot_asked=torch.zeros(max(hands * sizes.payloads_per_gripper, 1), dtype=torch.uint8, **on),
             link_asked=torch.zeros(len(model.link_names), dtype=torch.uint8, **on),
             expected_pairs=torch.zeros(2 << hands, dtype=torch.int32, **on),
-            sphere_row=torch.zeros(rows, 4, dtype=torch.int32, **on),
-            sphere_reach=torch.zeros(rows, LANES, **on),
-            sphere_pair=torch.zeros(rows, LANES, dtype=torch.int32, **on),
-            sphere_num=torch.zeros(2, dtype=torch.int32, **on),
             verdicts=verdicts,
             answer=memory[: sum(counts[:2]) + n * model.num_joints],
         )
@@ -147,12 +140,6 @@ class QueryBuffers:
         out.map_status, out.margins = view(self.map_status), view(self.margins)
         out.pairs, out.bodies = view(self.pairs), view(self.bodies)
         out.slot_asked, out.link_asked = view(self.slot_asked), view(self.link_asked)
-        return out
-
-    def as_spheres(self) -> Spheres:
-        out = Spheres()
-        out.row, out.pair = view(self.sphere_row, wp.vec4i), view(self.sphere_pair)
-        out.reach, out.num = view(self.sphere_reach, lanesf), view(self.sphere_num)
         return out
 
     def as_verdicts(self) -> Verdicts:
@@ -185,7 +172,6 @@ def upload_bodies(model: CollisionModel, device: str) -> Bodies:
     out.region = wp.array(regions, dtype=wp.int32, device=device)
     out.rotation = wp.array(bodies.rotation, dtype=wp.mat33f, device=device)
     out.origin = wp.array(bodies.origin, dtype=wp.vec3f, device=device)
-    out.lane = wp.array(lanes_of(bodies.gate), dtype=wp.int32, device=device)
     return out
 
 
@@ -205,28 +191,27 @@ def upload_pairs(model: CollisionModel, device: str) -> Pairs:
 
 
 def plan_poses(model: CollisionModel, sizes: Sizes, device: str) -> Poses:
-    m, links, bodies = sizes.num_configurations, len(model.posed_links), len(model.bodies.body)
+    m, blocks = sizes.num_configurations, sizes.num_blocks
+    columns = model.num_joints + len(model.grippers) + 1  # one more, as in QueryBuffers
     out = Poses()
-    out.finite = wp.zeros(m, dtype=wp.int32, device=device)
-    out.active = wp.zeros(m, dtype=wp.int32, device=device)
+    out.finite = wp.zeros(blocks * LANES, dtype=wp.int32, device=device)
+    out.active = wp.zeros(blocks * LANES, dtype=wp.int32, device=device)
     out.base = wp.zeros(m, dtype=wp.mat33f, device=device)
-    out.link_rotation = wp.zeros((m, links), dtype=wp.mat33f, device=device)
-    out.link_position = wp.zeros((m, links), dtype=wp.vec3f, device=device)
-    out.hull_rotation = wp.zeros((m, bodies), dtype=wp.mat33f, device=device)
-    out.hull_position = wp.zeros((m, bodies), dtype=wp.vec3f, device=device)
     out.primitive_position = wp.zeros((m, sizes.max_primitives), dtype=wp.vec3f, device=device)
-    blocks = num_blocks(lanes_of(model.bodies.gate))
-    centre = torch.zeros(m, 3 * blocks * LANES, device=device)
-    out.centre, out.lanes = view(centre), view(centre.view(m, 3, blocks, LANES), lanesf)
+    out.columns = wp.zeros((blocks, columns, LANES), dtype=wp.float32, device=device)
+    out.links = wp.zeros((blocks, len(model.posed_links), 12, LANES), dtype=wp.float32, device=device)
+    out.hulls = wp.zeros((blocks, len(model.bodies.body), 12, LANES), dtype=wp.float32, device=device)
     return out
 
 
 def plan_near(model: CollisionModel, sizes: Sizes, device: str) -> Near:
-    m, out = sizes.num_configurations, Near()
+    blocks, out = sizes.num_blocks, Near()
     words = -(-len(model.pair_arrays.pair) // 32)
-    out.pairs = wp.zeros((m, words), dtype=wp.uint32, device=device)
-    out.num = wp.zeros(m, dtype=wp.int32, device=device)
-    out.asked = wp.zeros(m, dtype=wp.int32, device=device)
+    out.pairs = wp.zeros((blocks, words, LANES), dtype=wp.uint32, device=device)
+    out.num = wp.zeros(blocks * LANES, dtype=wp.int32, device=device)
+    out.asked = wp.zeros(blocks * LANES, dtype=wp.int32, device=device)
+    out.above = wp.zeros(blocks * LANES, dtype=wp.float32, device=device)
+    out.lower = wp.zeros(blocks * LANES, dtype=wp.float32, device=device)
     return out
 
 

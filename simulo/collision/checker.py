@@ -61,7 +61,7 @@ class CollisionChecker:
         self.parties = PartyCodes(model, max_payloads)
         everything = select(model, max_payloads, None)
         self._asked = self._everything = everything
-        self._query = QueryBuffers.plan(model, self.sizes, len(everything.spheres.row), self.device)
+        self._query = QueryBuffers.plan(model, self.sizes, self.device)
         self._world = WorldBuffers.plan(model, self.sizes, self.device)
         self._live = LiveOutputs(self._query)
         self._live_asked: bool | None = None  # of the world or not: what the last call left the query set up for
@@ -327,11 +327,12 @@ class CollisionChecker:
 
     def link_poses(self) -> torch.Tensor:
         """Link poses of the last check in the base frame, homogeneous float32 (num_configurations, L, 4, 4); rows
-        that were not checked, or not finite, hold what was there before."""
-        links = len(self.model.link_names)
-        out = torch.zeros(self.sizes.num_configurations, links, 4, 4, device=self.device)
-        out[..., :3, :3] = wp.to_torch(self._launches.poses.link_rotation)[:, :links]
-        out[..., :3, 3] = wp.to_torch(self._launches.poses.link_position)[:, :links]
+        that were not checked hold what was there before, those that were not finite no numbers."""
+        links, m = len(self.model.link_names), self.sizes.num_configurations
+        frames = wp.to_torch(self._launches.poses.links)[:, :links].movedim(3, 1).flatten(0, 1)[:m]
+        out = torch.zeros(m, links, 4, 4, device=self.device)
+        out[..., :3, :3] = frames[..., :9].unflatten(2, (3, 3))
+        out[..., :3, 3] = frames[..., 9:]
         out[..., 3, 3] = 1.0
         return out
 
@@ -461,18 +462,13 @@ class CollisionChecker:
             self._put_selection(selection)
 
     def _put_selection(self, selection: Selection) -> None:
-        query, spheres = self._query, selection.spheres
+        query = self._query
         query.pairs[: len(selection.pairs)].copy_(selection.pairs)
         query.bodies[: len(selection.bodies)].copy_(selection.bodies)
         query.slot_asked[: len(selection.slots)].copy_(selection.slots)
         query.link_asked.copy_(selection.links)
         query.expected_pairs.copy_(selection.expected_pairs)
         self._asked = selection
-        rows = len(spheres.row)
-        query.sphere_row[:rows] = torch.from_numpy(spheres.row)
-        query.sphere_pair[:rows] = torch.from_numpy(spheres.pair)
-        query.sphere_reach[:rows] = torch.from_numpy(spheres.reach)
-        query.sphere_num.copy_(torch.tensor([rows, spheres.num_plain], dtype=torch.int32))
 
     def _payload_slot(self, gripper: str, slot: int) -> int:
         per_hand = self.sizes.payloads_per_gripper

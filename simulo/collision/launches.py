@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum, auto
+from math import gcd
 from typing import Any
 
 import torch
@@ -36,7 +38,8 @@ from simulo.collision.kernels.motion_filter import (
     world_filter_kernel,
 )
 from simulo.collision.kernels.payload_check import payload_kernel
-from simulo.collision.kernels.self_check import self_kernel, sphere_kernel
+from simulo.collision.kernels.self_check import near_kernel, self_kernel
+from simulo.collision.kernels.types import LANES
 from simulo.collision.kernels.verdict import verdict_kernel
 from simulo.collision.kernels.world_check import world_kernel
 from simulo.collision.kernels.world_reach import reach_kernel
@@ -51,13 +54,21 @@ _CACHED = 128  # configurations whose poses a core's second-level cache holds: s
 MOTION_STAGES = ("way", "held way", "pair filter", "world filter", "motion", "motion verdict")
 
 
+class Per(Enum):
+    """BLOCK: LANES configurations on a CPU, one on a GPU."""
+
+    BLOCK = auto()
+    CONFIGURATION = auto()
+    ENTRY = auto()
+
+
 @dataclass(frozen=True)
 class Stage:
-    """One kernel of a check. per_entry: one thread per entry instead of one per configuration."""
+    """One kernel of a check, and what it has a thread for."""
 
     kernel: Any
     inputs: tuple[Any, ...]
-    per_entry: bool = False
+    per: Per = Per.CONFIGURATION
 
 
 class Launches:
@@ -96,7 +107,10 @@ class Launches:
         # Warp keeps one pointer to tile memory per module, not per thread. Kernels without tiles, as all of these are,
         # never read it; in its debug mode they do.
         threads_allowed = device.type == "cpu" and wp.config.mode != "debug"
-        self._split = threads_allowed and sizes.num_configurations >= split_at and sizes.num_envs > 1
+        # Launches begin at multiples of this many entries, whose configurations fill whole blocks.
+        self._aligned = LANES // gcd(LANES, sizes.horizon)
+        enough = sizes.num_configurations >= split_at and sizes.num_envs >= 2 * self._aligned
+        self._split = threads_allowed and enough
         self._threads = ThreadPoolExecutor(1) if self._split else None
         self._live: dict[str, Stage] = {}
         self.use_grid(grid)
@@ -111,8 +125,8 @@ class Launches:
         primitives, payloads, regions = self._primitives, self._payloads, self._regions
         expected = wp.from_torch(self._query_buffers.expected_pairs)
         self.stages: dict[str, Stage] = {
-            "fk": Stage(fk_kernel, (self._tree, bodies, query, payloads, primitives, lattice, poses)),
-            "spheres": Stage(sphere_kernel, (self._query_buffers.as_spheres(), query, poses, self._near)),
+            "fk": Stage(fk_kernel, (self._tree, bodies, query, payloads, primitives, lattice, poses), Per.BLOCK),
+            "near": Stage(near_kernel, (bodies, self._pairs, shapes, query, poses, self._near), Per.BLOCK),
             "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self._near, self.by_self)),
             "payload": Stage(
                 payload_kernel,
@@ -131,7 +145,7 @@ class Launches:
             "verdict": Stage(
                 verdict_kernel,
                 (query, poses, self.by_self, self.by_payload, self.by_world, expected, self._verdicts),
-                per_entry=True,
+                Per.ENTRY,
             ),
         }  # fmt: skip
         if self._motion is not None:
@@ -140,17 +154,17 @@ class Launches:
 
     def _add_motion(self, motion: MotionBuffers, scene: Any, expected: Any) -> None:
         """The stages that look at the way between rows, where the rows themselves are clear."""
-        middle, poses = motion.middle(self._query_buffers), motion.poses(self.poses)
+        poses = motion.poses(self.poses)
         levers, way, ways, query = motion.levers, motion.way, motion.ways, self._query
-        spheres = self._query_buffers.as_spheres()
-        asked = (levers, query, middle, poses, way, expected, self._verdicts, ways)
         self.stages |= {
-            "way": Stage(way_kernel, (self._tree, scene.bodies, scene.pairs, spheres, *asked)),
+            "way": Stage(
+                way_kernel, (self._tree, scene, levers, query, poses, way, expected, self._verdicts, ways), Per.BLOCK
+            ),
             "held way": Stage(held_way_kernel, (scene, levers, query, way)),
             "pair filter": Stage(pair_filter_kernel, (scene, levers, query, poses, way)),
             "world filter": Stage(world_filter_kernel, (scene, levers, query, poses, way)),
-            "motion": Stage(motion_kernel, (self._tree, scene, levers, query, middle, poses, way, ways)),
-            "motion verdict": Stage(motion_verdict_kernel, (query, ways, self._verdicts), per_entry=True),
+            "motion": Stage(motion_kernel, (self._tree, scene, levers, query, poses, way, ways)),
+            "motion verdict": Stage(motion_verdict_kernel, (query, ways, self._verdicts), Per.ENTRY),
         }
 
     def read_live(self, robot: LiveRobot, gripper_columns: tuple[int, ...]) -> None:
@@ -163,10 +177,10 @@ class Launches:
             self._verdicts.kind,
             view(query.start),
         )
-        self._live = {"live": Stage(live_kernel, inputs, per_entry=True)}
+        self._live = {"live": Stage(live_kernel, inputs, Per.ENTRY)}
         for closing in robot.closing:
             inputs = (view(closing.progress), closing.done, closing.gripper, self._query)
-            self._live[f"closed {len(self._live)}"] = Stage(closed_kernel, inputs, per_entry=True)
+            self._live[f"closed {len(self._live)}"] = Stage(closed_kernel, inputs, Per.ENTRY)
 
     @property
     def live_stages(self) -> tuple[str, ...]:
@@ -180,9 +194,11 @@ class Launches:
 
     def _launch(self, name: str, first_entry: int, entries: int) -> None:
         stage = self._live[name] if name in self._live else self.stages[name]
-        rows = 1 if stage.per_entry else self._sizes.horizon
-        inputs = [first_entry * rows, *stage.inputs]
-        wp.launch(stage.kernel, entries * rows, inputs=inputs, device=self._device)
+        rows = 1 if stage.per is Per.ENTRY else self._sizes.horizon
+        threads = entries * rows
+        if stage.per is Per.BLOCK and self._torch_device.type == "cpu":
+            threads = -(-threads // LANES)
+        wp.launch(stage.kernel, threads, inputs=[first_entry * rows, *stage.inputs], device=self._device)
 
     def record(self) -> None:
         """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
@@ -197,22 +213,24 @@ class Launches:
         # Where a call has fewer rows than were planned for, an entry's rows may lie in the other half.
         last = [name for name in names if name == "verdict" or name in MOTION_STAGES]
         before = [name for name in names if name not in last]
-        half = entries // 2
+        half = entries // 2 // self._aligned * self._aligned
         halves = [self._record(before, 0, half), self._record(before, half, entries - half)]
         return [*halves, self._record(last, 0, entries)]
 
     def recorded_stages(self) -> dict[str, Callable[[], None]]:
         """Each stage of the check alone, replayed on what the stages before it left behind."""
-        parts = {"fk": ["fk"], "self": ["spheres", "self"], "payload": ["payload"], "world": ["reach", "world"]}
+        parts = {"fk": ["fk"], "self": ["near", "self"], "payload": ["payload"], "world": ["reach", "world"]}
         return {name: self._record(kernels, 0, self._sizes.num_envs) for name, kernels in parts.items()}
 
     def recorded_self_check(self) -> Callable[[], None]:
         """Kinematics and the self check, on one thread."""
-        return self._record(["fk", "spheres", "self"], 0, self._sizes.num_envs)
+        return self._record(["fk", "near", "self"], 0, self._sizes.num_envs)
 
     def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:
         # On a CPU a few configurations go through all stages before the next do, while their poses are in its cache.
-        most = entries if self._torch_device.type == "cuda" else max(1, _CACHED // self._sizes.horizon)
+        most = max(1, _CACHED // (self._sizes.horizon * self._aligned)) * self._aligned
+        if self._torch_device.type == "cuda":
+            most = entries
         with wp.ScopedCapture(device=self._device) as capture:
             for first in range(first_entry, first_entry + entries, most):
                 for name in names:

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 import warp as wp
 
-from simulo.collision.buffers import QueryBuffers, Sizes, plan_poses, view
-from simulo.collision.kernels.motion import MAX_LEVEL, Levers, Scene, Way, Ways
-from simulo.collision.kernels.types import Poses, Query
+from simulo.collision.buffers import Sizes, plan_near, plan_poses, view
+from simulo.collision.kernels.motion import MAX_LEVEL
+from simulo.collision.kernels.types import LANES, Levers, Poses, Way
+from simulo.collision.kernels.way import Scene, Ways
 from simulo.collision.kinds import Kind
 from simulo.collision.model import CollisionModel
 from simulo.collision.motion import MotionBounds
@@ -31,12 +32,13 @@ class MotionBuffers:
         slots = max(len(model.grippers) * sizes.payloads_per_gripper, 1)
         items = len(bounds.pair) + len(bounds.body) + slots
         self.kind = torch.full((m,), int(Kind.NOT_EVALUATED), dtype=torch.int32, device=device)
-        self._q = torch.zeros(m, dof, device=device)
         self.levers = _upload(bounds, place)
         self.way = Way()
         self.way.start = view(start)
-        self.way.travel = wp.zeros((m, dof), dtype=wp.float32, device=place)
-        self.way.moved = wp.zeros((m, items), dtype=wp.float32, device=place)
+        blocks, moving = sizes.num_blocks, len(bounds.body) + slots
+        self.way.travel = wp.zeros((blocks, dof, LANES), dtype=wp.float32, device=place)
+        self.way.moved = wp.zeros((blocks, moving, LANES), dtype=wp.float32, device=place)
+        self.way.near = plan_near(model, sizes, place)
         self.way.left = wp.zeros((m, items), dtype=wp.int32, device=place)
         self.way.num = wp.zeros((m, int(MAX_LEVEL) + 2), dtype=wp.int32, device=place)
         self.way.rounding = wp.zeros(m, dtype=wp.float32, device=place)
@@ -48,16 +50,10 @@ class MotionBuffers:
             setattr(self.ways, name, wp.zeros(m, dtype=wp.float32, device=place))
         self._poses = plan_poses(model, sizes, place)
 
-    def middle(self, query: QueryBuffers) -> Query:
-        """The query, asked of the middles of intervals."""
-        out = query.as_query()
-        out.q = view(self._q)
-        return out
-
     def poses(self, configurations: Poses) -> Poses:
         """Room for the poses of middles; what stands still is the configurations' own."""
         out = self._poses
-        for name in ("finite", "active", "base", "primitive_position"):
+        for name in ("active", "base", "primitive_position"):
             setattr(out, name, getattr(configurations, name))
         return out
 

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from simulo.collision.model import CollisionModel
-from simulo.collision.spheres import SphereRows, lanes_of, sphere_rows
 from simulo.errors import CollisionModelError
 
 
@@ -18,8 +17,7 @@ class Selection:
     """What is asked of: indices of pairs and bodies, ascending; payload slots and links as masks, uint8.
 
     expected_pairs, shape (2^(hands + 1),): how many pairs that is, by the bit mask of hands posed at measured values.
-    num_plain: the pairs, first in order, that no hand has to be measured for. spheres: the pairs once more, as the
-    first look at them takes them.
+    num_plain: the pairs, first in order, that no hand has to be measured for.
     """
 
     pairs: torch.Tensor
@@ -28,7 +26,6 @@ class Selection:
     links: torch.Tensor
     expected_pairs: torch.Tensor
     num_plain: int
-    spheres: SphereRows
 
 
 # A link, "gripper:<name>", two links for their pair alone, or None for everything.
@@ -81,7 +78,6 @@ def _selection(
         _mask(links),
         _ints(expected),
         int((gates == 0).sum()),
-        sphere_rows(model.pair_arrays, lanes_of(model.bodies.gate), pairs),
     )
 
 

@@ -28,7 +28,6 @@ from simulo.collision.live import LiveRobot
 from simulo.collision.model import CollisionModel
 from simulo.collision.selection import Selection
 from simulo.collision.shapes import ConvexShape
-from simulo.collision.spheres import lanes_of
 from simulo.errors import CollisionModelError
 
 _SPACING = 100.0  # m, more than any robot link's size
@@ -51,15 +50,15 @@ def self_test(
     query.settings[NUM_BODIES] = len(everything.bodies)
     query.settings[ASK_WORLD] = 1
     launches.launch("fk")
-    found = launches.poses.link_position.numpy()[0, : len(model.link_names)]
+    found = launches.poses.links.numpy()[0, : len(model.link_names), 9:, 0]
     if not np.abs(found - _positions_at_zero(model)).max() < _FK_TOLERANCE:
         raise _broken("forward kinematics", model)
-    row = np.zeros((*launches.poses.hull_position.shape, 3), np.float32)
-    row[0, :, 0] = _SPACING * np.arange(row.shape[1])
+    row = np.zeros((len(model.bodies.body), 3), np.float32)
+    row[:, 0] = _SPACING * np.arange(len(row))
     _expect(launches, query, model, row, Kind.CLEAR, (-1, -1))
     a, b, _gate = (int(v) for v in model.pair_arrays.pair[0])
     together = row.copy()
-    together[0, b] = together[0, a]
+    together[b] = together[a]
     _expect(launches, query, model, together, Kind.SELF, tuple(int(v) for v in model.pair_arrays.links[0]))
     commanded = [int(b) for b in everything.bodies if model.bodies.gate[int(b)] == 0]
     if commanded:
@@ -68,9 +67,9 @@ def self_test(
         world.primitive_shape[0, 0] = library.shape_index(primitive_slot)
         world.primitive_count[0] = 1
         positions = launches.poses.primitive_position
-        obstacle = np.broadcast_to(row[:, body, None], (*positions.shape, 3))
+        obstacle = np.broadcast_to(row[body], (*positions.shape, 3))
         positions.assign(wp.array(obstacle, dtype=wp.vec3f, device=positions.device))
-        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[0, body])
+        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[body])
         first_primitive = len(model.link_names) + launches.num_payloads
         _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
         world.primitive_count[0] = 0
@@ -83,13 +82,11 @@ def self_test(
 def _expect(
     launches: Launches, query: QueryBuffers, model: CollisionModel, hulls: NDArray, kind: Kind, parties: tuple[int, ...]
 ) -> None:
-    launches.poses.hull_position.assign(wp.array(hulls, dtype=wp.vec3f, device=launches.poses.hull_position.device))
-    centre = launches.poses.centre.numpy().reshape(len(hulls), 3, -1)
-    centre[:, :, lanes_of(model.bodies.gate)] = hulls.transpose(0, 2, 1)
-    flat = centre.reshape(launches.poses.centre.shape)
-    launches.poses.centre.assign(wp.array(flat, dtype=wp.float32, device=launches.poses.centre.device))
-    wp.synchronize_device(launches.poses.hull_position.device)  # Warp wrote the poses, torch's stream will read them
-    for stage in ("spheres", "self", "payload", "reach", "world", "verdict"):
+    poses = launches.poses.hulls.numpy()
+    poses[0, :, 9:, 0] = hulls
+    launches.poses.hulls.assign(poses)
+    wp.synchronize_device(launches.poses.hulls.device)  # Warp wrote the poses, torch's stream will read them
+    for stage in ("near", "self", "payload", "reach", "world", "verdict"):
         launches.launch(stage)
     got = query.verdicts[:, 0].tolist()
     if got[0] != kind or tuple(got[2:4]) != parties:

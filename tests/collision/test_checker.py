@@ -24,7 +24,7 @@ from tests.collision.robots import IDENTITY, box_piece, describe, joint, link
 from tests.collision.test_fk import uniform
 from tests.collision.worlds import grid, pose, poses
 
-N = 24
+N = 32
 
 
 def scene(model: CollisionModel, num_envs: int, horizon: int = 1, repeat: int = 1, **options) -> CollisionChecker:
@@ -267,20 +267,27 @@ def test_a_row_with_an_unasked_pair_is_not_clear(pincer_model: CollisionModel) -
     assert checker.check(q).kind.tolist() == [Kind.NOT_EVALUATED] * 2
 
 
-def test_sphere_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q: torch.Tensor) -> None:
-    """Bounding spheres blown up until they reject nothing: the same verdicts, parties and least distances."""
+def test_near_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q: torch.Tensor) -> None:
+    """Against every pair searched, which is what least distances take: the same verdicts and parties, and bounds."""
+    culled, exhaustive = CollisionChecker(openarm_model, N), CollisionChecker(openarm_model, N)
+    quick, full = culled.check(q, world=False), exhaustive.check(q, world=False, distances=True)
+    assert (exhaustive._launches._near.num.numpy()[:N] == openarm_model.pair_arrays.num_plain).all(), "all were left"
+    assert culled._launches._near.num.numpy()[:N].mean() < 0.05 * openarm_model.pair_arrays.num_plain
+    assert same(quick.block[:2], full.block[:2])
+    refused = ~quick.clear
+    assert same(quick.block[2:4, refused], full.block[2:4, refused])
+    passed = culled._launches._near.lower.numpy()[:N][quick.clear.numpy()]
+    assert (passed > 0.0).all() and (quick.distance <= full.distance + 1e-5).all()
+
+
+def test_boxes_alone_leave_no_less_than_spheres_and_boxes(openarm_model: CollisionModel, q: torch.Tensor) -> None:
+    """Bounding spheres blown up until they reject nothing."""
     arrays = openarm_model.pair_arrays
     blown = replace(openarm_model, pair_arrays=replace(arrays, reach=arrays.reach + np.float32(100.0)))
-    culled, exhaustive = CollisionChecker(openarm_model, N), CollisionChecker(blown, N)
-    near = culled._launches._near
-    for distances in (False, True):
-        a, b = (c.check(q, world=False, distances=distances) for c in (culled, exhaustive))
-        rows = [0, 1, 2, 3, 5] if distances else [0, 1, 2, 3]
-        assert same(a.block[rows], b.block[rows])
-        if distances:
-            assert same(a.block, b.block)
-        else:
-            assert near.num.numpy().mean() < 0.2 * arrays.num_plain, "it must have culled"
+    both, boxes = CollisionChecker(openarm_model, N), CollisionChecker(blown, N)
+    assert same(both.check(q, world=False).block[:4], boxes.check(q, world=False).block[:4])
+    left, more = (checker._launches._near.pairs.numpy() for checker in (both, boxes))
+    assert not (left & ~more).any()
 
 
 @pytest.mark.parametrize("distances", [False, True])
@@ -306,7 +313,7 @@ def test_reach_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q
     asked = len(checker._asked.bodies)
     cleared = (quick[0] == int(Kind.CLEAR)) | (quick[0] == int(Kind.WORLD))
     assert looked_at[cleared.numpy()].mean() < 0.6 * asked, "it must have culled"
-    for stage in ("fk", "spheres", "self", "payload", "reach"):
+    for stage in ("fk", "near", "self", "payload", "reach"):
         launches.launch(stage)
     hit = (launches.by_self.hit.numpy() + launches.by_payload.hit.numpy() > 0)[:, None]
     everything = np.zeros_like(reach.bodies.numpy())

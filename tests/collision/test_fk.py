@@ -83,8 +83,9 @@ def test_hull_vertices_carry_a_twentieth_of_the_slack(openarm: RobotDescription,
     q = uniform(openarm, 200, 9)
     checker = CollisionChecker(openarm_model, len(q))
     checker.check(torch.from_numpy(q), world=False)
-    rotation = checker._launches.poses.hull_rotation.numpy().astype(np.float64)
-    position = checker._launches.poses.hull_position.numpy().astype(np.float64)
+    frames = np.moveaxis(checker._launches.poses.hulls.numpy(), 3, 1).astype(np.float64)
+    frames = frames.reshape(-1, *frames.shape[2:])
+    rotation, position = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
     bodies, shapes = openarm_model.bodies, openarm_model.shapes
     worst = 0.0
     for m, row in enumerate(q.astype(np.float64)):

@@ -1,8 +1,6 @@
-"""Bits of words, and a block of comparisons as bits: what Warp has no functions for, in C++ that runs everywhere."""
+"""Bits of words: what Warp has no functions for, in C++ that runs everywhere."""
 
 import warp as wp
-
-from simulo.collision.kernels.types import LANES, lanesf
 
 
 @wp.func_native("""
@@ -25,22 +23,6 @@ def lowest_bit(word: wp.uint32) -> wp.int32:
 """)
 def lowest_bit64(word: wp.uint64) -> wp.int32:
     """As lowest_bit."""
-
-
-# Written out because the compiler makes vector instructions of this loop, and of Warp's vector types it does not.
-@wp.func_native(f"""
-    unsigned bits = 0;
-    for (int k = 0; k < {LANES}; ++k) {{
-        const float dx = x[k] - at[0], dy = y[k] - at[1], dz = z[k] - at[2];
-        const float most = reach[k] + above;
-        // Less a millionth: three times what float32 makes of the squares.
-        bits |= unsigned(!(0.999999f * (dx * dx + dy * dy + dz * dz) > most * (most < 0.0f ? -most : most))) << k;
-    }}
-    return bits;
-""")
-def lanes_within(x: lanesf, y: lanesf, z: lanesf, at: wp.vec3f, reach: lanesf, above: wp.float32) -> wp.uint32:
-    """Bit k is set unless point (x, y, z)[k] [m] is further from `at` than reach[k] + above [m]; NaN is near, and
-    nothing is where that is less than zero."""
 
 
 @wp.func_native("""

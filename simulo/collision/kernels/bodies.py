@@ -79,7 +79,7 @@ def meets(
     if d.status == CAPPED:
         out.capped = 1
     if d.status == OVERLAP and want_depth:
-        depth = core_depth(shapes, a, b, rotation, position)
+        depth = core_depth(shapes, a, b, rotation, position, faces.start)
         out.lower = -depth[0] - cover
         out.exact = wp.int32(depth[1]) * nearly_exact(size)
     return out

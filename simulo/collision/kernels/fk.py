@@ -2,7 +2,18 @@
 
 import warp as wp
 
-from simulo.collision.kernels.types import Bodies, Grid, Payloads, Poses, Primitives, Query, Tree, pose7
+from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
+from simulo.collision.kernels.types import (
+    LANES,
+    Bodies,
+    Grid,
+    Payloads,
+    Poses,
+    Primitives,
+    Query,
+    Tree,
+    pose7,
+)
 
 
 @wp.func
@@ -40,57 +51,6 @@ def finite_pose(pose: pose7) -> wp.bool:
 
 
 @wp.func
-def edge_rotation(tree: Tree, e: wp.int32, value: wp.float32) -> wp.mat33f:
-    """Rotation of the edge's child in its parent at joint value [rad or m]."""
-    return tree.still[e] + tree.cos[e] * wp.cos(value) + tree.sin[e] * wp.sin(value)
-
-
-@wp.func
-def pose_links(tree: Tree, query: Query, m: wp.int32, env: wp.int32, active: wp.int32, dof: wp.int32, out: Poses):
-    """Pose every link of configuration m; measured copies only where their gripper is active."""
-    for e in range(tree.ends.shape[0]):
-        ends = tree.ends[e]
-        parent = ends[0]
-        child = ends[1]
-        column = ends[2]
-        if (ends[3] & ~active) == 0:
-            rotation = tree.still[e]
-            position = tree.origin[e]
-            if column >= 0:
-                relation = tree.relation[e]
-                value = wp.float32(0.0)
-                if column < dof:
-                    value = query.q[m, column]
-                else:
-                    value = query.measured[env, column - dof]
-                value = relation[0] * value + relation[1]
-                rotation = edge_rotation(tree, e, value)
-                position = position + tree.slide[e] * value
-            if parent >= 0:
-                above = out.link_rotation[m, parent]
-                position = above * position + out.link_position[m, parent]
-                rotation = above * rotation
-            out.link_rotation[m, child] = rotation
-            out.link_position[m, child] = position
-
-
-@wp.func
-def pose_hulls(bodies: Bodies, m: wp.int32, active: wp.int32, out: Poses):
-    """Pose the hulls on the posed links; of those whose gripper is not active the old poses stay, and nobody asks."""
-    row = out.centre.shape[1] // 3
-    for b in range(bodies.body.shape[0]):
-        if (bodies.gate[b] & ~active) == 0:
-            link = bodies.body[b][0]
-            above = out.link_rotation[m, link]
-            position = above * bodies.origin[b] + out.link_position[m, link]
-            out.hull_rotation[m, b] = above * bodies.rotation[b]
-            out.hull_position[m, b] = position
-            lane = bodies.lane[b]
-            for axis in range(3):
-                out.centre[m, axis * row + lane] = position[axis]
-
-
-@wp.func
 def finite_world(query: Query, payloads: Payloads, primitives: Primitives, grid: Grid, env: wp.int32) -> wp.bool:
     """Whether every pose the environment's check would read is finite: payloads, and the world where it is asked."""
     finite = wp.bool(True)
@@ -106,6 +66,42 @@ def finite_world(query: Query, payloads: Payloads, primitives: Primitives, grid:
     return finite
 
 
+@wp.func
+def read_inputs(query: Query, payloads: Payloads, primitives: Primitives, grid: Grid, m: wp.int32, poses_out: Poses):
+    """Everything of configuration m's poses but the links': what of it is no number, and where the world stands."""
+    env = query.env[m // query.rows[0]]
+    dof = query.q.shape[1]
+    block = m // LANES
+    lane = m % LANES
+    finite = finite_pose(query.base_pose[env])
+    finite = finite and finite_world(query, payloads, primitives, grid, env)
+    for j in range(dof):
+        value = query.q[m, j]
+        finite = finite and wp.isfinite(value)
+        poses_out.columns[block, j, lane] = value
+    active = wp.int32(0)
+    for g in range(query.measured.shape[1]):
+        value = query.measured[env, g]
+        if query.measured_active[env, g] != wp.uint8(0):
+            active = active | (1 << g)
+            finite = finite and wp.isfinite(value)
+        poses_out.columns[block, dof + g, lane] = value
+    poses_out.active[m] = active
+    poses_out.finite[m] = wp.where(finite, 1, 0)
+    if not finite:
+        return
+    base = rotation_of(query.base_pose[env])
+    poses_out.base[m] = base
+    # Positions are subtracted before they are turned: far from the env's origin nothing is lost but what the inputs
+    # had lost already.
+    if query.num_asked[2] != 0:
+        for k in range(primitives.count[0]):
+            away = position_of(primitives.pose[env, k]) - position_of(query.base_pose[env])
+            poses_out.primitive_position[m, k] = (
+                away * base + rotation_of(primitives.pose[env, k]) * primitives.offset[k] * base
+            )
+
+
 @wp.kernel(enable_backward=False)
 def fk_kernel(
     first: wp.int32,
@@ -117,35 +113,12 @@ def fk_kernel(
     grid: Grid,
     poses_out: Poses,
 ):
-    """One thread per configuration, the first of them `first`."""
-    m = first + wp.tid()
-    if m >= query.count[0]:
+    """One thread per block of configurations (see `lanes`), from configuration `first` on."""
+    m = first + wp.tid() * lanes_at_once()
+    count = query.count[0]
+    if m >= count:
         return
-    env = query.env[m // query.rows[0]]
-    dof = query.q.shape[1]
-    finite = finite_pose(query.base_pose[env])
-    finite = finite and finite_world(query, payloads, primitives, grid, env)
-    for j in range(dof):
-        finite = finite and wp.isfinite(query.q[m, j])
-    active = wp.int32(0)
-    for g in range(query.measured.shape[1]):
-        if query.measured_active[env, g] != wp.uint8(0):
-            active = active | (1 << g)
-            finite = finite and wp.isfinite(query.measured[env, g])
-    poses_out.active[m] = active
-    if not finite:
-        poses_out.finite[m] = 0
-        return
-    poses_out.finite[m] = 1
-    base = rotation_of(query.base_pose[env])
-    poses_out.base[m] = base
-    # Positions are subtracted before they are turned: far from the env's origin nothing is lost but what the inputs
-    # had lost already.
-    if query.num_asked[2] != 0:
-        for k in range(primitives.count[0]):
-            away = position_of(primitives.pose[env, k]) - position_of(query.base_pose[env])
-            poses_out.primitive_position[m, k] = (
-                away * base + rotation_of(primitives.pose[env, k]) * primitives.offset[k] * base
-            )
-    pose_links(tree, query, m, env, active, dof, poses_out)
-    pose_hulls(bodies, m, active, poses_out)
+    end = wp.min(m + lanes_at_once(), count)
+    for one in range(m, end):
+        read_inputs(query, payloads, primitives, grid, one, poses_out)
+    pose_lanes(tree, bodies, poses_out.columns, m, end, poses_out)

@@ -1,122 +1,91 @@
 """The first look at every way: what is certified as a whole, from its middle, and so need not be halved.
 
-Apart from `motion`, since nearly everything ends here: the bounding spheres are a kernel small enough to stay in
-registers, and each filter has one call of its search, which is then built into it. Filters only take items off the
-list that `way_kernel` makes of all that is asked; what they do not get to see is judged by `motion_kernel`.
+Apart from `motion`, since nearly everything ends here: spheres and boxes are looked at for a block of configurations at
+once, and each filter has one call of its search, which is then built into it. What the filters do not see to be clear
+they put on the list of what `motion_kernel` judges.
 """
 
 import warp as wp
 
-from simulo.collision.kernels.bits import lanes_within, lowest_bit
+from simulo.collision.kernels.bits import lowest_bit
 from simulo.collision.kernels.bodies import part_of
-from simulo.collision.kernels.convex import SLACK
-from simulo.collision.kernels.fk import pose_hulls, pose_links
-from simulo.collision.kernels.motion import (
-    Levers,
+from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
+from simulo.collision.kernels.surroundings import body_frame
+from simulo.collision.kernels.types import LANES, Levers, Poses, Query, Tree, Way
+from simulo.collision.kernels.verdict import CLEAR, NON_FINITE, NOT_EVALUATED, Verdicts
+from simulo.collision.kernels.way import (
     Scene,
-    Way,
     Ways,
     ball_motion,
     ball_total,
     held_ball,
-    new_tally,
-    pair_on_way,
     row_motion,
     set_out,
     stand_at,
     within_ranges,
-    world_on_way,
 )
-from simulo.collision.kernels.self_check import UNLIMITED, centre_of
-from simulo.collision.kernels.surroundings import body_frame
-from simulo.collision.kernels.types import Bodies, Pairs, Poses, Query, Spheres, Tree
-from simulo.collision.kernels.verdict import CLEAR, NON_FINITE, NOT_EVALUATED, Verdicts
+from simulo.collision.kernels.way_items import new_tally, pair_on_way, world_on_way
+from simulo.collision.kernels.way_lanes import near_way_block, near_way_one
+
+
+@wp.func
+def begin(levers: Levers, query: Query, poses: Poses, way: Way, verdicts: Verdicts, ways_out: Ways, m: wp.int32):
+    """Stand in the middle of configuration m's way, if it is to be looked at: `poses.finite` says so."""
+    entry = m // query.rows[0]
+    ways_out.capped[m] = 0
+    ways_out.kind[m] = NOT_EVALUATED
+    way.num[m, 0] = -1
+    poses.finite[m] = 0
+    if verdicts.kind[entry] != CLEAR:
+        return
+    env = query.env[entry]
+    rounding = set_out(levers, query, way, m, env)
+    if not wp.isfinite(rounding):
+        if wp.isnan(rounding):
+            ways_out.kind[m] = NON_FINITE
+        return
+    poses.finite[m] = 1
+    way.rounding[m] = rounding
+    way.near.above[m] = query.margins[env, 0] + rounding
+    stand_at(0.5, query, way, m, env, poses)
+    for g in range(query.measured.shape[1]):
+        poses.columns[m // LANES, query.q.shape[1] + g, m % LANES] = query.measured[env, g]
 
 
 @wp.kernel(enable_backward=False)
 def way_kernel(
     first: wp.int32,
     tree: Tree,
-    bodies: Bodies,
-    pairs: Pairs,
-    spheres: Spheres,
+    scene: Scene,
     levers: Levers,
     query: Query,
-    middle: Query,
     poses: Poses,
     way: Way,
     expected_pairs: wp.array(dtype=wp.int32),
     verdicts: Verdicts,
     ways_out: Ways,
 ):
-    """One thread per configuration of entries that are clear row by row: pose the middle of the way, bound every
-    body's motion, and list what is asked of, but for pairs that are always clear, or whose bounding spheres are."""
-    m = first + wp.tid()
-    if m >= query.count[0]:
+    """One thread per block of configurations (see `lanes`), of entries that are clear row by row: pose the middles of
+    the ways, bound every body's motion, and see which pairs' spheres and boxes are not clear all along."""
+    m = first + wp.tid() * lanes_at_once()
+    count = query.count[0]
+    if m >= count:
         return
-    entry = m // query.rows[0]
-    ways_out.capped[m] = 0
-    ways_out.kind[m] = NOT_EVALUATED
-    way.num[m, 0] = -1
-    if verdicts.kind[entry] != CLEAR:
+    end = wp.min(m + lanes_at_once(), count)
+    going = wp.int32(0)
+    for one in range(m, end):
+        begin(levers, query, poses, way, verdicts, ways_out, one)
+        going += poses.finite[one]
+    if going == 0:
         return
-    env = query.env[entry]
-    active = poses.active[m]
-    rounding = set_out(levers, query, way, m, env)
-    if not wp.isfinite(rounding):
-        if wp.isnan(rounding):
-            ways_out.kind[m] = NON_FINITE
-        return
-    way.rounding[m] = rounding
-    stand_at(0.5, query, middle, way, m, env)
-    pose_links(tree, middle, m, env, active, query.q.shape[1], poses)
-    pose_hulls(bodies, m, active, poses)
-    moved = way.moved[m]
-    largest = wp.float32(0.0)
-    for b in range(bodies.body.shape[0]):
-        bound = wp.float32(0.0)
-        if (bodies.gate[b] & ~active) == 0:
-            bound = row_motion(levers, way, m, levers.num_pairs + b)
-        moved[levers.num_pairs + b] = bound
-        largest = wp.max(largest, bound)
-    hulls = poses.hull_position[m]
-    centre = poses.centre[m]
-    lanes = poses.lanes[m]
-    left = way.left[m]
-    margin = query.margins[env, 0] + rounding
-    inside = within_ranges(levers, query, way, m, env)
-    num = wp.int32(0)
-    seen = wp.int32(0)
-    # Half of what two bodies move is no more than what one of them does: spheres further apart are clear all along.
-    above = wp.min(margin + largest + SLACK, UNLIMITED)
-    for r in range(wp.where(active == 0, spheres.num[1], spheres.num[0])):
-        row = spheres.row[r]
-        if (row[2] & ~active) == 0:
-            seen += row[3]
-            block = row[1]
-            bits = lanes_within(
-                lanes[0, block], lanes[1, block], lanes[2, block], centre_of(centre, row[0]), spheres.reach[r], above
-            )
-            while bits != wp.uint32(0):
-                p = spheres.pair[r, lowest_bit(bits)]
-                bits = bits & (bits - wp.uint32(1))
-                if p >= 0 and not (inside and levers.always[p] > margin):
-                    pair = pairs.pair[p]
-                    gap = wp.length(hulls[pair[1]] - hulls[pair[0]]) - pairs.reach[p] - SLACK - margin
-                    if not gap > 0.5 * (moved[levers.num_pairs + pair[0]] + moved[levers.num_pairs + pair[1]]):
-                        bound = row_motion(levers, way, m, p)
-                        if not gap > 0.5 * bound:
-                            moved[p] = bound
-                            left[num] = p
-                            num += 1
-    if seen != expected_pairs[active]:
-        return
-    for i in range(query.num_asked[1]):
-        b = query.bodies[i]
-        if (bodies.gate[b] & ~active) == 0:
-            left[num] = levers.num_pairs + b
-            num += 1
-    way.num[m, 0] = num
+    pose_lanes(tree, scene.bodies, poses.columns, m, end, poses)
+    if end - m == 1:
+        near_way_one(scene.bodies, scene.pairs, scene.shapes, query, poses, m, 0.0, levers, way, way.near)
+    else:
+        near_way_block(scene.bodies, scene.pairs, scene.shapes, query, poses, m, 0.0, levers, way, way.near)
+    for one in range(m, end):
+        if poses.finite[one] != 0 and way.near.asked[one] == expected_pairs[poses.active[one]]:
+            way.num[one, 0] = 0
 
 
 @wp.kernel(enable_backward=False)
@@ -127,16 +96,16 @@ def held_way_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Query,
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
     env = query.env[m // query.rows[0]]
-    first_slot = levers.num_pairs + scene.bodies.body.shape[0]
-    num = way.num[m, 0]
+    bodies = scene.bodies.body.shape[0]
+    num = wp.int32(0)
     longest = wp.float32(levers.total)
     for s in range(scene.payloads.slot_gripper.shape[0]):
         if scene.payloads.shape[env, s] >= 0:
             link = scene.payloads.link[env, s]
             ball = held_ball(scene, env, s)
-            way.moved[m, first_slot + s] = ball_motion(levers, way, m, link, ball)
+            way.moved[m // LANES, bodies + s, m % LANES] = ball_motion(levers, way, m, link, ball)
             longest = wp.max(longest, 2.0 * ball_total(levers, link, ball))
-            way.left[m, num] = first_slot + s
+            way.left[m, num] = levers.num_pairs + bodies + s
             num += 1
     way.num[m, 0] = num
     way.rounding[m] = way.rounding[m] * (longest / levers.total)
@@ -144,44 +113,44 @@ def held_way_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Query,
 
 @wp.kernel(enable_backward=False)
 def pair_filter_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Query, poses: Poses, way: Way):
-    """One thread per configuration: take the pairs off the list that are clear all along."""
+    """One thread per configuration: list the pairs that are neither clear all along nor always."""
     m = first + wp.tid()
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
-    margin = query.margins[query.env[m // query.rows[0]], 0] + way.rounding[m]
-    kept = wp.int32(0)
-    for j in range(way.num[m, 0]):
-        item = way.left[m, j]
-        clear = wp.bool(False)
-        if item < levers.num_pairs:
-            clear = pair_on_way(scene, poses, m, item, 0.5 * way.moved[m, item] + margin).hit == 0
-        if not clear:
-            way.left[m, kept] = item
-            kept += 1
-    way.num[m, 0] = kept
+    env = query.env[m // query.rows[0]]
+    margin = query.margins[env, 0] + way.rounding[m]
+    inside = within_ranges(levers, query, way, m, env)
+    num = way.num[m, 0]
+    for w in range(way.near.pairs.shape[1]):
+        word = way.near.pairs[m // LANES, w, m % LANES]
+        while word != wp.uint32(0):
+            p = 32 * w + lowest_bit(word)
+            word = word & (word - wp.uint32(1))
+            if not (inside and levers.always[p] > margin):
+                if pair_on_way(scene, poses, m, p, 0.5 * row_motion(levers, way, m, p) + margin).hit != 0:
+                    way.left[m, num] = p
+                    num += 1
+    way.num[m, 0] = num
 
 
 @wp.kernel(enable_backward=False)
 def world_filter_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Query, poses: Poses, way: Way):
-    """One thread per configuration: take the bodies off the list that are clear of the world all along."""
+    """One thread per configuration: list the asked bodies that are not clear of the world all along."""
     m = first + wp.tid()
     if m >= query.count[0] or way.num[m, 0] < 0:
         return
     env = query.env[m // query.rows[0]]
     margin = query.margins[env, 1] + way.rounding[m]
-    kept = wp.int32(0)
-    for j in range(way.num[m, 0]):
-        item = way.left[m, j]
-        body = item - levers.num_pairs
-        clear = wp.bool(False)
-        if body >= 0 and body < scene.bodies.body.shape[0]:
-            least = 0.5 * way.moved[m, item] + margin
+    num = way.num[m, 0]
+    for i in range(query.num_asked[1]):
+        body = query.bodies[i]
+        if (scene.bodies.gate[body] & ~poses.active[m]) == 0:
+            least = 0.5 * way.moved[m // LANES, body, m % LANES] + margin
             tally = world_on_way(
                 scene, query, poses, m, env, part_of(scene.bodies, body), body_frame(poses, m, body),
                 scene.bodies.link[body], scene.bodies.region[body], least, new_tally(least),
             )  # fmt: skip
-            clear = tally.hit == 0
-        if not clear:
-            way.left[m, kept] = item
-            kept += 1
-    way.num[m, 0] = kept
+            if tally.hit != 0:
+                way.left[m, num] = levers.num_pairs + body
+                num += 1
+    way.num[m, 0] = num

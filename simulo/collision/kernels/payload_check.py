@@ -106,7 +106,8 @@ def payload_kernel(
                 if query.num_asked[2] != 0 and query.slot_asked[slot] != wp.uint8(0):
                     tally = check_primitives(
                         pieces, shapes, query, poses, primitives, regions,
-                        m, env, bare(shape), frame, party, region, first_primitive_code, tally,
+                        m, env, bare(shape), frame, party, region, first_primitive_code, query.margins[env, 1],
+                        query.distances[0], tally,
                     )  # fmt: skip
                     if grid.present[0] != 0 and tally.hit == 0:
                         lattice = in_base(query, poses, m, env, grid.pose[env])
@@ -115,6 +116,7 @@ def payload_kernel(
                         if grid.has_unknown[0] != 0:
                             tally.unknown += count_unknown(shapes, grid, env, placed)
                         tally = check_cells(
-                            pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, tally
-                        )
+                            pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed,
+                            query.distances[0], tally,
+                        )  # fmt: skip
     store(m, tally, found_out)

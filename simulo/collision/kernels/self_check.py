@@ -6,58 +6,35 @@ what it leaves over is the compacted work list of the next launch on a GPU.
 
 import warp as wp
 
-from simulo.collision.kernels.bits import lanes_within, lowest_bit
-from simulo.collision.kernels.bodies import bounded, part_of, parts_gap
-from simulo.collision.kernels.convex import SLACK
-from simulo.collision.kernels.findings import counted, new_tally, store
+from simulo.collision.kernels.bits import lowest_bit
+from simulo.collision.kernels.bodies import part_of, parts_gap
+from simulo.collision.kernels.findings import PAST_MARGIN, counted, enough, new_tally, store
+from simulo.collision.kernels.lanes import lanes_at_once, near_block, near_one, position_at, rotation_at
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.types import Bodies, Findings, Near, Pairs, Pieces, Poses, Query, Spheres
+from simulo.collision.kernels.types import LANES, Bodies, Findings, Near, Pairs, Pieces, Poses, Query
 
 ROOM = wp.constant(wp.float32(0.02))  # m: what the spheres pass over is known to be this much above the margin
 UNLIMITED = wp.constant(wp.float32(1.0e15))  # m: its square is a float32 too
 
 
-@wp.func
-def centre_of(centre: wp.array(dtype=wp.float32), lane: wp.int32) -> wp.vec3f:
-    row = centre.shape[0] // 3
-    return wp.vec3f(centre[lane], centre[row + lane], centre[2 * row + lane])
-
-
 @wp.kernel(enable_backward=False)
-def sphere_kernel(first: wp.int32, spheres: Spheres, query: Query, poses: Poses, near_out: Near):
-    """One thread per configuration: the asked pairs whose bounding spheres are not clear."""
-    m = first + wp.tid()
-    if m >= query.count[0]:
+def near_kernel(
+    first: wp.int32, bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, near_out: Near
+):
+    """One thread per block of configurations (see `lanes`): the asked pairs whose spheres and boxes are not clear."""
+    m = first + wp.tid() * lanes_at_once()
+    count = query.count[0]
+    if m >= count:
         return
-    left = near_out.pairs[m]
-    for w in range(left.shape[0]):
-        left[w] = wp.uint32(0)
-    num = wp.int32(0)
-    asked = wp.int32(0)
-    if poses.finite[m] != 0:
-        active = poses.active[m]
-        centre = poses.centre[m]
-        lanes = poses.lanes[m]
-        above = query.margins[query.env[m // query.rows[0]], 0] + ROOM + SLACK
+    end = wp.min(m + lanes_at_once(), count)
+    for one in range(m, end):
+        near_out.above[one] = query.margins[query.env[one // query.rows[0]], 0] + PAST_MARGIN
         if query.distances[0] != 0:
-            above = UNLIMITED
-        for r in range(wp.where(active == 0, spheres.num[1], spheres.num[0])):
-            row = spheres.row[r]
-            if (row[2] & ~active) == 0:
-                asked += row[3]
-                block = row[1]
-                bits = lanes_within(
-                    lanes[0, block], lanes[1, block], lanes[2, block], centre_of(centre, row[0]),
-                    spheres.reach[r], above,
-                )  # fmt: skip
-                while bits != wp.uint32(0):
-                    p = spheres.pair[r, lowest_bit(bits)]
-                    bits = bits & (bits - wp.uint32(1))
-                    if p >= 0:  # a lane that is no pair is near only where something is not a number
-                        left[p >> 5] = left[p >> 5] | (wp.uint32(1) << wp.uint32(p & 31))
-                        num += 1
-    near_out.num[m] = num
-    near_out.asked[m] = asked
+            near_out.above[one] = UNLIMITED
+    if end - m == 1:
+        near_one(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
+    else:
+        near_block(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -85,10 +62,10 @@ def self_kernel(
         tally.asked = near.asked[m] - near.num[m]
         tally.cleared = tally.asked
         if tally.asked > 0:
-            tally.lower = margin + ROOM
+            tally.lower = near.lower[m]
             tally.exact = 0
         for w in range(near.pairs.shape[1]):
-            word = near.pairs[m, w]
+            word = near.pairs[m // LANES, w, m % LANES]
             while word != wp.uint32(0) and going:
                 p = 32 * w + lowest_bit(word)
                 word = word & (word - wp.uint32(1))
@@ -99,14 +76,11 @@ def self_kernel(
                     going = bodies.link[a] == tally.party_a and bodies.link[b] == tally.party_b
                     if not going:
                         break
-                between = poses.hull_position[m, b] - poses.hull_position[m, a]
-                gap = bounded(wp.length(between) - pairs.reach[p] - SLACK)
-                if not gap.lower > tally.above:
-                    back = wp.transpose(poses.hull_rotation[m, a])
-                    rotation = back * poses.hull_rotation[m, b]
-                    gap = parts_gap(
-                        pieces, shapes, part_of(bodies, a), part_of(bodies, b), rotation, back * between,
-                        tally.above,
-                    )  # fmt: skip
+                back = wp.transpose(rotation_at(poses.hulls, m, a))
+                between = position_at(poses.hulls, m, b) - position_at(poses.hulls, m, a)
+                gap = parts_gap(
+                    pieces, shapes, part_of(bodies, a), part_of(bodies, b), back * rotation_at(poses.hulls, m, b),
+                    back * between, enough(tally, margin),
+                )  # fmt: skip
                 tally = counted(tally, gap, bodies.link[a], bodies.link[b], margin, distances)
     store(m, tally, found_out)

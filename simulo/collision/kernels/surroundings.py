@@ -5,6 +5,7 @@ import warp as wp
 from simulo.collision.kernels.bodies import Part, bare, bounded, parts_gap, slack_of
 from simulo.collision.kernels.findings import Tally, counted, enough
 from simulo.collision.kernels.fk import position_of, rotation_of
+from simulo.collision.kernels.lanes import position_at, rotation_at
 from simulo.collision.kernels.shapes import Shapes, support
 from simulo.collision.kernels.types import Grid, Payloads, Pieces, Poses, Primitives, Query, Regions, pose7
 from simulo.collision.kernels.voxels import Exempt, Placed, check_grid
@@ -51,8 +52,8 @@ def primitive_frame(poses: Poses, primitives: Primitives, m: wp.int32, env: wp.i
 @wp.func
 def body_frame(poses: Poses, m: wp.int32, body: wp.int32) -> Frame:
     out = Frame()
-    out.rotation = poses.hull_rotation[m, body]
-    out.position = poses.hull_position[m, body]
+    out.rotation = rotation_at(poses.hulls, m, body)
+    out.position = position_at(poses.hulls, m, body)
     return out
 
 
@@ -61,9 +62,9 @@ def payload_frame(payloads: Payloads, poses: Poses, m: wp.int32, env: wp.int32, 
     """The payload's packed frame in the base frame."""
     out = Frame()
     link = payloads.link[env, slot]
-    above = poses.link_rotation[m, link]
+    above = rotation_at(poses.links, m, link)
     out.rotation = above * rotation_of(payloads.pose[env, slot])
-    out.position = above * position_of(payloads.pose[env, slot]) + poses.link_position[m, link]
+    out.position = above * position_of(payloads.pose[env, slot]) + position_at(poses.links, m, link)
     return out
 
 
@@ -142,11 +143,12 @@ def check_primitives(
     party: wp.int32,
     region: wp.int32,
     first_code: wp.int32,
+    margin: wp.float32,
+    distances: wp.int32,
     tally: Tally,
 ) -> Tally:
     """The tally with every primitive of the environment, for a part whose hull's frame is `frame`; after a hit, with
     the one that was hit."""
-    margin = query.margins[env, 1]
     for k in range(primitives.count[0]):
         other = primitives.shape[env, k]
         if other >= 0 and (tally.hit == 0 or tally.party_b == first_code + k):
@@ -161,7 +163,7 @@ def check_primitives(
                 between = relative(frame, placed)
                 gap = parts_gap(pieces, shapes, part, bare(other), between.rotation, between.position, above)
             if not exempted:
-                tally = counted(tally, gap, party, first_code + k, margin, query.distances[0])
+                tally = counted(tally, gap, party, first_code + k, margin, distances)
     return tally
 
 
@@ -192,9 +194,10 @@ def check_cells(
     region: wp.int32,
     lattice: Frame,
     placed: Placed,
+    distances: wp.int32,
     tally: Tally,
 ) -> Tally:
     """The tally with the environment's cells, for what is placed on the grid, whose frame is `lattice`; after a hit,
     with the one that was hit."""
     exempt = region_in(query, poses, regions, m, env, region, lattice)
-    return check_grid(pieces, shapes, grid, env, placed, exempt, tally, query.distances[0])
+    return check_grid(pieces, shapes, grid, env, placed, exempt, tally, distances)

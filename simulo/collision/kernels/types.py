@@ -10,9 +10,8 @@ too. Zero means always.
 
 import warp as wp
 
-# Bodies are compared with a whole block of others at once: as many as a CPU's widest vectors hold.
+# Configurations are looked at in blocks of this many (see `lanes`): as many as a CPU's widest vectors hold.
 LANES = 16
-lanesf = wp.types.vector(length=LANES, dtype=wp.float32)
 
 # A pose as the API gives it: position [m], then wxyz.
 pose7 = wp.types.vector(length=7, dtype=wp.float32)
@@ -43,7 +42,7 @@ class Bodies:
 
     body (B): posed link, shape of its hull, first piece, number of pieces. gate (B). link (B): the robot's link, of
     which the posed one may be a measured copy. region (B): the region the body is exempt in, -1 for none.
-    rotation, origin [m] (B): the hull's frame in the posed link. lane (B): where `Poses.centre` has its hull.
+    rotation, origin [m] (B): the hull's frame in the posed link.
     """
 
     body: wp.array(dtype=wp.vec4i)
@@ -52,7 +51,6 @@ class Bodies:
     region: wp.array(dtype=wp.int32)
     rotation: wp.array(dtype=wp.mat33f)
     origin: wp.array(dtype=wp.vec3f)
-    lane: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -70,21 +68,6 @@ class Pairs:
 
     pair: wp.array(dtype=wp.vec3i)
     reach: wp.array(dtype=wp.float32)
-
-
-@wp.struct
-class Spheres:
-    """The asked pairs as rows of one body against a block of LANES others, ordered so that rows without a gate lead.
-
-    row (R): the body's lane, the block, gate, how many of the block's lanes are pairs. reach [m] (R): the
-    sums of the two bounding spheres' radii, lane by lane, far below zero where a lane is no pair. pair (R, LANES): the
-    lanes' pairs, -1 for none. num (2): rows in use, and how many of them have no gate.
-    """
-
-    row: wp.array(dtype=wp.vec4i)
-    reach: wp.array(dtype=lanesf)
-    pair: wp.array2d(dtype=wp.int32)
-    num: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -122,23 +105,19 @@ class Poses:
     """Where everything is, per configuration, in the base frame.
 
     finite (M): 1 when every input of the configuration is. active (M): bit mask of grippers posed at measured values.
-    base (M): rotation of the base in the env frame. link_rotation, link_position [m] (M, L).
-    hull_rotation, hull_position [m] (M, B): the frames of the bodies' hulls. primitive_position [m] (M, K): the
-    primitives' packed origins.
-    centre (M, 3 x blocks x LANES) [m]: the hulls' positions once more, axis by axis and by `Bodies.lane`. lanes
-    (M, 3, blocks): the same memory, a block at a time.
+    base (M): rotation of the base in the env frame. primitive_position [m] (M, K): the primitives' packed origins.
+    Of the following, in blocks of LANES configurations (see `lanes`), lanes that are not finite hold no numbers:
+    columns (blocks, C, LANES): values of the columns [q | measured], [rad or m]. links (blocks, L, 12, LANES), hulls
+    (blocks, B, 12, LANES): the links' frames and those of the bodies' hulls, rotation row by row and then position [m].
     """
 
     finite: wp.array(dtype=wp.int32)
     active: wp.array(dtype=wp.int32)
     base: wp.array(dtype=wp.mat33f)
-    link_rotation: wp.array2d(dtype=wp.mat33f)
-    link_position: wp.array2d(dtype=wp.vec3f)
-    hull_rotation: wp.array2d(dtype=wp.mat33f)
-    hull_position: wp.array2d(dtype=wp.vec3f)
     primitive_position: wp.array2d(dtype=wp.vec3f)
-    centre: wp.array2d(dtype=wp.float32)
-    lanes: wp.array3d(dtype=lanesf)
+    columns: wp.array3d(dtype=wp.float32)
+    links: wp.array4d(dtype=wp.float32)
+    hulls: wp.array4d(dtype=wp.float32)
 
 
 @wp.struct
@@ -208,15 +187,61 @@ class Regions:
 
 @wp.struct
 class Near:
-    """What the bounding spheres leave over, per configuration (M).
+    """What bounding spheres and boxes leave over, per configuration (M).
 
-    pairs (M, words): bit p % 32 of word p // 32 is set where pair p is left, num (M): how many are. asked (M): pairs
-    that had to be looked at, left or not.
+    above [m] (M): what the pairs have to keep. pairs (blocks, words, LANES): bit p % 32 of word p // 32 is set where
+    pair p is left, num (M): how many are. asked (M): pairs that had to be looked at, left or not. lower [m] (M): bound
+    of the distances of those that are not left.
     """
 
-    pairs: wp.array2d(dtype=wp.uint32)
+    above: wp.array(dtype=wp.float32)
+    pairs: wp.array3d(dtype=wp.uint32)
     num: wp.array(dtype=wp.int32)
     asked: wp.array(dtype=wp.int32)
+    lower: wp.array(dtype=wp.float32)
+
+
+@wp.struct
+class Levers:
+    """`simulo.collision.motion.MotionBounds` on the device.
+
+    first (P + B + 1), column, lever: what is not zero in the rows of pairs, then of bodies. num_pairs: P.
+    origin, ball (L, dof), origin_to, ball_to (L, B, dof), low, high, slides (dof), always (P): as there. total [m]:
+    the largest sum of a row's levers.
+    """
+
+    first: wp.array(dtype=wp.int32)
+    column: wp.array(dtype=wp.int32)
+    lever: wp.array(dtype=wp.float32)
+    num_pairs: wp.int32
+    origin: wp.array2d(dtype=wp.float32)
+    ball: wp.array2d(dtype=wp.float32)
+    origin_to: wp.array3d(dtype=wp.float32)
+    ball_to: wp.array3d(dtype=wp.float32)
+    low: wp.array(dtype=wp.float32)
+    high: wp.array(dtype=wp.float32)
+    slides: wp.array(dtype=wp.uint8)
+    always: wp.array(dtype=wp.float32)
+    total: wp.float32
+
+
+@wp.struct
+class Way:
+    """Working memory of one way per configuration (M): from the configuration before it, or from `start`, to it.
+
+    start (N, dof) [rad or m]. travel (blocks, dof, LANES): how far each column goes. moved (blocks, B + S, LANES) [m]:
+    motion bounds of bodies and of what is held. near: pairs that are not clear all along by their spheres and boxes.
+    left (M, items): the list, what needs the next level first. num (M, MAX_LEVEL + 2): how many at each level, negative
+    for a way that is not looked at. rounding (M) [m]: what float32 middles may be off by.
+    """
+
+    start: wp.array2d(dtype=wp.float32)
+    travel: wp.array3d(dtype=wp.float32)
+    moved: wp.array3d(dtype=wp.float32)
+    near: Near
+    left: wp.array2d(dtype=wp.int32)
+    num: wp.array2d(dtype=wp.int32)
+    rounding: wp.array(dtype=wp.float32)
 
 
 @wp.struct

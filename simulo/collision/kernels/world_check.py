@@ -68,9 +68,12 @@ def world_kernel(
             region = bodies.region[body]
             tally = check_primitives(
                 pieces, shapes, query, poses, primitives, regions,
-                m, env, part, frame, link, region, first_primitive_code, tally,
+                m, env, part, frame, link, region, first_primitive_code, margin, query.distances[0], tally,
             )  # fmt: skip
             if mapped:
                 placed = placed_on(lattice, frame, part, link, margin)
-                tally = check_cells(pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, tally)
+                tally = check_cells(
+                    pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, query.distances[0],
+                    tally,
+                )  # fmt: skip
     store(m, tally, found_out)

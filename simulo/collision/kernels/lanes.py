@@ -1,0 +1,281 @@
+"""Kinematics and the first look at pairs, LANES configurations at once.
+
+Numbers of configurations lie in blocks of LANES, every number LANES times in a row: arrays (blocks, ..., LANES). A CPU
+thread does a whole block with each vector instruction; the threads of a GPU, one per configuration, read neighbouring
+memory. C++, since of Warp's own vector types the compiler makes no vector instructions: with them kinematics take a
+fifth of the time. Every lane is computed alike, whatever the others hold.
+"""
+
+import warp as wp
+
+from simulo.collision.kernels.convex import ROUNDING, SLACK
+from simulo.collision.kernels.shapes import Shapes
+from simulo.collision.kernels.types import LANES, Bodies, Near, Pairs, Poses, Query, Tree
+
+# V and I are the floats and ints of the lanes at hand: one configuration's, or those of a block from its first one on.
+# ALL(condition): every bit set in the lanes in which it holds. Sums of products are fused alike in both, so that what
+# comes out for a configuration does not depend on its company.
+ONE = f"""
+#if defined(__clang__)
+    #pragma clang fp contract(on)
+#endif
+    constexpr int N = {LANES};
+    typedef float V;
+    typedef int I;
+    #define ALL(condition) (-(int)(condition))
+    #define ANY(lanes) ((lanes) != 0)
+    #define SIZE(a) wp::abs(a)
+    #define LANE(values, lane) values
+    #define NUM_LANES 1
+    #define WIDE
+"""
+# WIDE: what it is built into may use a CPU's widest vectors.
+BLOCK = f"""
+#if !defined(__CUDA_ARCH__)
+    #pragma clang fp contract(on)
+    constexpr int N = {LANES};
+    typedef float V __attribute__((ext_vector_type(N), aligned(4)));
+    typedef int I __attribute__((ext_vector_type(N), aligned(4)));
+    #define ALL(condition) I(condition)
+    #define ANY(lanes) (__builtin_reduce_or(lanes) != 0)
+    #define SIZE(a) __builtin_elementwise_abs(a)
+    #define LANE(values, lane) values[lane]
+    #define NUM_LANES N
+    #define WIDE __attribute__((min_vector_width(512)))
+"""
+END = """
+    #undef ALL
+    #undef ANY
+    #undef SIZE
+    #undef LANE
+    #undef NUM_LANES
+    #undef WIDE
+"""
+END_BLOCK = END + "#endif\n    ;"  # Warp closes the function on the same line
+
+# Sine and cosine: reduction to an octant and polynomials as in Moshier's Cephes (after Cody and Waite), good to an ulp;
+# angles for which the reduction is not are left to the library.
+_POSE = """
+    const auto sine_and_cosine = [](V angle, V& sine, V& cosine) WIDE {
+        V shifted = angle * 0.636619772f + 12582912.0f;  // adding 1.5 * 2^23 rounds to an integer
+        const I quadrant = __builtin_bit_cast(I, shifted);
+        shifted = shifted - 12582912.0f;
+        const V rest = ((angle - shifted * 1.5703125f) - shifted * 4.837512969970703125e-4f)
+            - shifted * 7.549789948768648e-8f;
+        const V square = rest * rest;
+        const V s = rest + rest * square
+            * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
+        const V c = 1.0f - 0.5f * square + square * square
+            * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
+        const I swap = ALL((quadrant & 1) != 0);
+        sine = __builtin_bit_cast(V, __builtin_bit_cast(I, swap ? c : s) ^ ((quadrant & 2) << 30));
+        cosine = __builtin_bit_cast(V, __builtin_bit_cast(I, swap ? s : c) ^ (((quadrant + 1) & 2) << 30));
+        const I far = ALL(SIZE(angle) > 1000.0f);
+        if (ANY(far))
+            for (int lane = 0; lane < NUM_LANES; ++lane)
+                if (LANE(far, lane)) {
+                    LANE(sine, lane) = wp::sin((float)LANE(angle, lane));
+                    LANE(cosine, lane) = wp::cos((float)LANE(angle, lane));
+                }
+    };
+    const size_t block = m / N, lane = m % N;
+    const float* const values = columns.data + block * columns.shape[1] * N + lane;
+    float* const links = out.links.data + block * out.links.shape[1] * 12 * N + lane;
+    float* const hulls = out.hulls.data + block * out.hulls.shape[1] * 12 * N + lane;
+    // A frame, or a constant one, in the frame at `above`.
+    const auto place = [](const float* above, const V* turn, const V* shift, float* to) {
+        for (int row = 0; row < 3; ++row) {
+            const V x = *(const V*)(above + 3 * row * N);
+            const V y = *(const V*)(above + (3 * row + 1) * N);
+            const V z = *(const V*)(above + (3 * row + 2) * N);
+            for (int k = 0; k < 3; ++k)
+                *(V*)(to + (3 * row + k) * N) = x * turn[k] + y * turn[3 + k] + z * turn[6 + k];
+            const V moved = x * shift[0] + y * shift[1] + z * shift[2];
+            *(V*)(to + (9 + row) * N) = moved + *(const V*)(above + (9 + row) * N);
+        }
+    };
+    for (int e = 0; e < tree.ends.shape[0]; ++e) {
+        const int parent = tree.ends.data[e][0], child = tree.ends.data[e][1], column = tree.ends.data[e][2];
+        V turn[9], shift[3];
+        for (int k = 0; k < 9; ++k)
+            turn[k] = tree.still.data[e].data[k / 3][k % 3];
+        for (int k = 0; k < 3; ++k)
+            shift[k] = tree.origin.data[e][k];
+        if (column >= 0) {
+            const V value = *(const V*)(values + column * N) * tree.relation.data[e][0] + tree.relation.data[e][1];
+            V sine, cosine;
+            sine_and_cosine(value, sine, cosine);
+            for (int k = 0; k < 9; ++k)
+                turn[k] = turn[k] + cosine * tree.cos.data[e].data[k / 3][k % 3]
+                    + sine * tree.sin.data[e].data[k / 3][k % 3];
+            for (int k = 0; k < 3; ++k)
+                shift[k] = shift[k] + value * tree.slide.data[e][k];
+        }
+        float* const to = links + child * 12 * N;
+        if (parent >= 0) {
+            place(links + parent * 12 * N, turn, shift, to);
+        } else {
+            for (int k = 0; k < 9; ++k)
+                *(V*)(to + k * N) = turn[k];
+            for (int k = 0; k < 3; ++k)
+                *(V*)(to + (9 + k) * N) = shift[k];
+        }
+    }
+    for (int b = 0; b < bodies.body.shape[0]; ++b) {
+        V turn[9], shift[3];
+        for (int k = 0; k < 9; ++k)
+            turn[k] = bodies.rotation.data[b].data[k / 3][k % 3];
+        for (int k = 0; k < 3; ++k)
+            shift[k] = bodies.origin.data[b][k];
+        place(links + bodies.body.data[b][0] * 12 * N, turn, shift, hulls + b * 12 * N);
+    }
+"""
+
+
+@wp.func_native(
+    """
+    const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12)) * LANES + m % LANES;
+    return {at[0], at[LANES], at[2 * LANES], at[3 * LANES], at[4 * LANES], at[5 * LANES], at[6 * LANES],
+            at[7 * LANES], at[8 * LANES]};
+""".replace("LANES", str(LANES))
+)
+def rotation_at(frames: wp.array4d(dtype=wp.float32), m: wp.int32, i: wp.int32) -> wp.mat33f:
+    """Rotation of frame i of configuration m; frames: `Poses.links` or `Poses.hulls`."""
+
+
+@wp.func_native(
+    """
+    const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12) + 9) * LANES + m % LANES;
+    return {at[0], at[LANES], at[2 * LANES]};
+""".replace("LANES", str(LANES))
+)
+def position_at(frames: wp.array4d(dtype=wp.float32), m: wp.int32, i: wp.int32) -> wp.vec3f:
+    """Position [m] of frame i of configuration m."""
+
+
+@wp.func_native(
+    """
+#if defined(__CUDA_ARCH__)
+    return 1;
+#else
+    return LANES;
+#endif
+""".replace("LANES", str(LANES))
+)
+def lanes_at_once() -> wp.int32:
+    """How many configurations a thread of the functions below does."""
+
+
+@wp.func_native(ONE + _POSE + END)
+def pose_one(tree: Tree, bodies: Bodies, columns: wp.array3d(dtype=wp.float32), m: wp.int32, out: Poses):
+    """Pose every link and hull of configuration m from the values of its columns [rad or m], shape (blocks, columns,
+    LANES). Where one is no number the poses are none."""
+
+
+@wp.func_native(BLOCK + _POSE + END_BLOCK)
+def pose_block(tree: Tree, bodies: Bodies, columns: wp.array3d(dtype=wp.float32), m: wp.int32, out: Poses):
+    """pose_one of all configurations of the block that m is the first of; not on a GPU."""
+
+
+@wp.func
+def pose_lanes(
+    tree: Tree, bodies: Bodies, columns: wp.array3d(dtype=wp.float32), m: wp.int32, end: wp.int32, out: Poses
+):
+    """pose_one of configurations m .. end - 1, of which m is the first of a block if there is more than one."""
+    if end - m == 1:
+        pose_one(tree, bodies, columns, m, out)
+    else:
+        pose_block(tree, bodies, columns, m, out)
+
+
+# The look at pairs in two parts; between them belong functions of a pair that say how far it has to keep apart [m]:
+# kept(p), and rough(pair), which is no less. What passes the boxes was near by the spheres.
+NEAR = (
+    f"""
+    const float slack = {float(SLACK)!r}f, rounding = {float(ROUNDING)!r}f;
+"""
+    + """
+    const size_t block = m / N, lane = m % N;
+    const float* const hulls = poses.hulls.data + block * poses.hulls.shape[1] * 12 * N + lane;
+    wp::uint32* const words = near_out.pairs.data + block * near_out.pairs.shape[1] * N + lane;
+    const I active = *(const I*)(poses.active.data + m), finite = ALL(*(const I*)(poses.finite.data + m) != 0);
+    const V above = *(const V*)(near_out.above.data + m);
+"""
+)
+NEAR_LOOP = """
+    for (int w = 0; w < near_out.pairs.shape[1]; ++w)
+        *(I*)(words + w * N) = 0;
+    I num = 0, asked = 0;
+    V lower = above + room;
+    const int count = query.num_asked.data[ANY(active) ? 0 : 3];
+    for (int i = 0; i < count; ++i) {
+        const int p = query.pairs.data[i];
+        const auto& pair = pairs.pair.data[p];
+        const I ask = finite & ALL((pair[2] & ~active) == 0);
+        asked = asked - ask;
+        const float *const a = hulls + pair[0] * 12 * N, *const b = hulls + pair[1] * 12 * N;
+        V between[3];
+        for (int k = 0; k < 3; ++k)
+            between[k] = *(const V*)(b + (9 + k) * N) - *(const V*)(a + (9 + k) * N);
+        const V square = between[0] * between[0] + between[1] * between[1] + between[2] * between[2];
+        const V most = rough(pair) + (pairs.reach.data[p] + room + slack);
+        // Less a millionth: three times what float32 makes of the squares. What is no number is near.
+        I near = ask & ~ALL(0.999999f * square > most * SIZE(most));
+        if (!ANY(near))
+            continue;
+        // The six face normals of the two boxes; b's axes and position in a's frame first.
+        const int shape_a = bodies.body.data[pair[0]][1], shape_b = bodies.body.data[pair[1]][1];
+        const auto &size_a = shapes.size.data[shape_a], &size_b = shapes.size.data[shape_b];
+        V reach_b[3], along_b[3], gap = -1.0e30f;
+        for (int j = 0; j < 3; ++j)
+            reach_b[j] = size_b[j], along_b[j] = 0.0f;
+        for (int k = 0; k < 3; ++k) {
+            const V x = *(const V*)(a + k * N), y = *(const V*)(a + (3 + k) * N), z = *(const V*)(a + (6 + k) * N);
+            const V along = x * between[0] + y * between[1] + z * between[2];
+            V reach = size_a[k];
+            for (int j = 0; j < 3; ++j) {
+                const V turn = x * *(const V*)(b + j * N) + y * *(const V*)(b + (3 + j) * N)
+                    + z * *(const V*)(b + (6 + j) * N);
+                reach = reach + SIZE(turn) * size_b[j];
+                reach_b[j] = reach_b[j] + SIZE(turn) * size_a[k];
+                along_b[j] = along_b[j] + turn * along;
+            }
+            const V apart = SIZE(along) - reach;
+            gap = ALL(apart > gap) ? apart : gap;
+        }
+        for (int j = 0; j < 3; ++j)
+            gap = ALL(SIZE(along_b[j]) - reach_b[j] > gap) ? SIZE(along_b[j]) - reach_b[j] : gap;
+        const float cover = slack + rounding * (shapes.reach.data[shape_a] + shapes.reach.data[shape_b]);
+        const V bound = gap - (size_a[3] + size_b[3] + cover);
+        const I clear = near & ALL(bound > kept(p));
+        lower = (clear & ALL(bound < lower)) ? bound : lower;
+        near = near & ~clear;
+        num = num - near;
+        I* const word = (I*)(words + (p >> 5) * N);
+        *word = *word | (near & (int)(1u << (p & 31)));
+    }
+    *(I*)(near_out.num.data + m) = num;
+    *(I*)(near_out.asked.data + m) = asked;
+    *(V*)(near_out.lower.data + m) = lower;
+"""
+_NOW = """
+    const auto kept = [&](int p) WIDE { return above; };
+    const auto rough = [&](const auto& pair) { return above; };
+"""
+
+
+@wp.func_native(ONE + NEAR + _NOW + NEAR_LOOP + END)
+def near_one(
+    bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, m: wp.int32, room: wp.float32,
+    near_out: Near,
+):  # fmt: skip
+    """Find the asked pairs of configuration m that may be within `near_out.above`: whose bounding spheres are not
+    `room` [m] further apart than that, nor their boxes' faces that far."""
+
+
+@wp.func_native(BLOCK + NEAR + _NOW + NEAR_LOOP + END_BLOCK)
+def near_block(
+    bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, m: wp.int32, room: wp.float32,
+    near_out: Near,
+):  # fmt: skip
+    """near_one of all configurations of the block that m is the first of; not on a GPU."""
