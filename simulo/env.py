@@ -111,6 +111,8 @@ class LearningEnv:
         self.scene.close()
         for robot in self.scene.robots.values():
             robot.refuses_bad_commands = validate_actions
+        if gate is not None and (isinstance(gate, type) or not hasattr(gate, "bind")):
+            raise TypeError(f"gate must be a simulo.CollisionGate(robot) or None, got {gate!r:.60}")
         self.gate: Gate = _OpenGate(num_envs, self.device) if gate is None else gate
         self.episode_steps = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self.step_count = 0

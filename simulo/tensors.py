@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+
+
+def real_number(value: object) -> float:
+    """Python's and NumPy's numbers as a float; nan for what would be one only by accident: bools, text, tensors."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def real_tensor(values: Tensor | ArrayLike, what: str) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from simulo.collision import CollisionChecker, ConvexShape
 from simulo.description import Gripper, RobotDescription, reference_fk
 from simulo.errors import GateError
 from simulo.pose import Pose
-from simulo.tensors import real_tensor
+from simulo.tensors import real_number, real_tensor
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def edges(size: ArrayLike, what: str) -> tuple[float, float, float]:
 
 
 def checked_duration(duration: float, what: str) -> float:
-    if isinstance(duration, bool) or not isinstance(duration, Real) or not 0.0 < duration < math.inf:
+    if not 0.0 < real_number(duration) < math.inf:
         raise GateError(f"{what}: duration must be a finite time > 0 s, got {duration!r:.60}; an exemption must end")
     return float(duration)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
 from simulo.errors import GateError
+from simulo.tensors import real_number
 
 _CHOICES = {
     "on_stop": ("hold", "terminate", "report"),
@@ -45,11 +46,11 @@ class GateSettings:
             if not (isinstance(value, str) and value in choices):
                 raise GateError(f"{name} must be one of {', '.join(map(repr, choices))}, got {_shown(value)}")
         for name in ("self_margin", "world_margin", "tracking_margin"):
-            value = _number(getattr(self, name))
+            value = real_number(getattr(self, name))
             if not (math.isfinite(value) and value >= 0.0):
                 raise GateError(f"{name} must be a finite length >= 0 in metres, got {_shown(getattr(self, name))}")
             object.__setattr__(self, name, value)
-        max_age = _number(self.max_age)
+        max_age = real_number(self.max_age)
         if not max_age > 0.0:
             raise GateError(
                 f"max_age must be a time > 0 in seconds, inf for a map that never gets old, got {_shown(self.max_age)}"
@@ -68,16 +69,6 @@ class GateSettings:
     def margins(self) -> tuple[float, float]:
         """Self and world margin [m], widened for how far the robot strays from its command."""
         return self.self_margin + self.tracking_margin, self.world_margin + self.tracking_margin
-
-
-def _number(value: object) -> float:
-    """Python's and NumPy's numbers as a float; nan for everything that would be one only by accident."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
 
 
 def _shown(value: object) -> str:

@@ -220,6 +220,8 @@ def _compose(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _chosen_cameras(available: Mapping[str, Camera], names: Sequence[str] | None) -> tuple[Camera, ...]:
+    if isinstance(names, str):
+        raise PerceptionError(f"cameras must be a list of names, got {names!r} alone")
     chosen = tuple(available) if names is None else tuple(names)
     unknown = [name for name in chosen if name not in available]
     if unknown or not chosen:

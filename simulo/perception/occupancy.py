@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from simulo.perception.kernel_types import (
 )
 from simulo.perception.solid_kernels import tell_kernel
 from simulo.perception.spec import DEFAULT_EVIDENCE, Evidence, GridSpec, Intrinsics
+from simulo.tensors import real_number
 
 
 class OccupancyMapper:
@@ -30,7 +32,8 @@ class OccupancyMapper:
     apart from free. Nothing is forgotten while it is out of sight (an arm above a table hides the table, and does not
     remove it); what ages is the map as a whole, by `age`, which the gate compares with its `max_age`.
 
-    max_range [m]: returns beyond it are ignored, and rays without a return are free up to it.
+    max_range [m]: returns beyond it are ignored, and rays without a return are free up to it. Raises PerceptionError
+    for settings that would map nothing.
     """
 
     def __init__(
@@ -43,6 +46,12 @@ class OccupancyMapper:
         max_range: float = 4.0,
         device: str = "cpu",
     ) -> None:
+        if not isinstance(grid, GridSpec):
+            raise PerceptionError(f"a map lies where a GridSpec says, got {grid!r:.60}")
+        if not 0.0 < real_number(max_range) < math.inf:  # where nothing is in range, nothing would be mapped
+            raise PerceptionError(f"max_range must be a finite length > 0 in metres, got {max_range!r:.60}")
+        if num_envs < 1 or views < 1:
+            raise PerceptionError(f"a map needs an environment and a view, got {num_envs} and {views}")
         self.num_envs, self.grid, self.intrinsics, self.views = num_envs, grid, intrinsics, views
         self.evidence, self.max_range, self.device = evidence, float(max_range), device
         bx, by, bz = grid.bricks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from simulo.perception.solid_kernels import spare_robot_kernel
 from simulo.perception.spec import GridSpec, Intrinsics
 from simulo.pose import wxyz_to_xyzw
 from simulo.rotations import rotate
+from simulo.tensors import real_number
 
 _MAX_SHAPES = 64
 _MAX_POINTS = 64 * 256
@@ -45,8 +47,8 @@ class SelfFilter:
         slots: int = 4,
         device: str = "cpu",
     ) -> None:
-        if not (np.isfinite(padding) and padding >= 0.0):
-            raise PerceptionError(f"padding must be finite and >= 0 m, got {padding!r}")
+        if not 0.0 <= real_number(padding) < math.inf:
+            raise PerceptionError(f"padding must be a finite length >= 0 in metres, got {padding!r:.60}")
         self.links, self.num_envs, self.padding, self.slots = tuple(links), num_envs, float(padding), slots
         self.device = device
         start_warp()

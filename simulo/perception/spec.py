@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 
 from simulo.errors import PerceptionError
 from simulo.pose import Pose
+from simulo.tensors import real_number
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class Evidence:
     ceiling: int = 8
 
     def __post_init__(self) -> None:
+        units = (self.hit, self.miss, self.occupied, self.floor, self.ceiling)
+        if not all(isinstance(n, Integral) and not isinstance(n, bool) for n in units):
+            raise PerceptionError(f"{self}: evidence is counted in whole units")
         if not (-100 <= self.floor <= 0 < self.occupied <= self.ceiling <= 100 and self.hit > 0 and self.miss > 0):
             raise PerceptionError(f"{self}: need -100 <= floor <= 0 < occupied <= ceiling <= 100, hit > 0 and miss > 0")
         if self.floor + 2 * self.hit < self.occupied:
@@ -80,12 +85,20 @@ class GridSpec:
     bricks: tuple[int, int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.cell) and self.cell > 0 and len(self.shape) == 3 and min(self.shape) >= 1):
-            raise PerceptionError(f"a map needs a positive cell and three cell counts, got {self.cell}, {self.shape}")
+        whole = all(isinstance(n, Integral) and not isinstance(n, bool) and n >= 1 for n in self.shape)
+        if not (0.0 < real_number(self.cell) < np.inf and len(self.shape) == 3 and whole):
+            raise PerceptionError(
+                f"a map needs a finite cell > 0 m and three cell counts >= 1, got {self.cell!r:.60}, {self.shape}"
+            )
         object.__setattr__(self, "bricks", tuple((int(n) + 3) // 4 for n in self.shape))
 
     @staticmethod
     def around(low: tuple[float, float, float], high: tuple[float, float, float], cell: float = 0.01) -> GridSpec:
         """The map of an axis-aligned box [m, environment frame]."""
-        shape = np.ceil((np.asarray(high) - np.asarray(low)) / cell - 1e-6).astype(int)
-        return GridSpec(Pose(low), (int(shape[0]), int(shape[1]), int(shape[2])), cell)
+        corners = np.array([low, high], dtype=np.float64)
+        if corners.shape != (2, 3) or not np.isfinite(corners).all() or not (corners[0] < corners[1]).all():
+            raise PerceptionError(f"a map's box needs a low and a high corner, three numbers each, got {low}, {high}")
+        if not 0.0 < real_number(cell) < np.inf:
+            raise PerceptionError(f"a map needs a finite cell > 0 m, got {cell!r:.60}")
+        x, y, z = np.ceil((corners[1] - corners[0]) / cell - 1e-6).astype(int).tolist()
+        return GridSpec(Pose(low), (x, y, z), cell)

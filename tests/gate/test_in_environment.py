@@ -125,6 +125,12 @@ def test_check_touches_nothing():
     assert torch.equal(targets(env), before)
 
 
+@pytest.mark.parametrize("gate", ["openarm", True, CollisionGate])
+def test_what_is_no_gate_is_refused_by_name(gate):
+    with pytest.raises(TypeError, match=r"gate must be a simulo\.CollisionGate\(robot\) or None"):
+        simulo.LearningEnv(JointTargets({}), gate=gate)
+
+
 def test_a_start_in_collision_raises():
     env = environment()
     env.task.robot._initial[:] = action(REACH)[0]

@@ -231,5 +231,7 @@ def test_scenes_that_cannot_be_perceived_are_refused_by_name():
     env = simulo.LearningEnv(JointTargets({}, mixed), num_envs=1)
     with pytest.raises(PerceptionError, match="'Wide' has width 80"):
         DeploySimPerception(env, grid)
+    with pytest.raises(PerceptionError, match="cameras must be a list of names, got 'front' alone"):
+        DeploySimPerception(env, grid, cameras="front")
     with pytest.raises(PerceptionError, match="no depth camera back"):
         DeploySimPerception(env, grid, cameras=["back"])

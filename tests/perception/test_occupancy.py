@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulo.perception import Evidence, GridSpec, OccupancyMapper, PerceptionError
+from simulo.perception import Evidence, GridSpec, Intrinsics, OccupancyMapper, PerceptionError, SelfFilter
 from simulo.pose import Pose
 from tests.perception.box_scenes import CAMERA, Box, cells_of, depth_of, frame, look, rays, surface_distance
 
@@ -235,3 +237,35 @@ def test_bad_frames_are_refused_and_change_nothing():
 def test_evidence_that_breaks_a_promise_is_refused(settings_, message):
     with pytest.raises(PerceptionError, match=message):
         Evidence(**settings_)
+
+
+BOX = ((0.0, 0.0, 0.0), (0.2, 0.2, 0.2))
+LENS = Intrinsics.from_fovy(16, 12, 0.8)
+MISUSED = {
+    "evidence in halves": (lambda: Evidence(hit=3.5), "whole units"),
+    "evidence as text": (lambda: Evidence(hit="3"), "whole units"),
+    "a range that is no number": (
+        lambda: OccupancyMapper(1, GridSpec.around(*BOX), LENS, 1, max_range=nan),
+        "max_range",
+    ),
+    "no range": (lambda: OccupancyMapper(1, GridSpec.around(*BOX), LENS, 1, max_range=-1.0), "max_range"),
+    "a range as text": (lambda: OccupancyMapper(1, GridSpec.around(*BOX), LENS, 1, max_range="far"), "max_range"),
+    "no environments": (lambda: OccupancyMapper(0, GridSpec.around(*BOX), LENS, 1), "an environment and a view"),
+    "no place": (lambda: OccupancyMapper(1, None, LENS, 1), "GridSpec"),
+    "cells without size": (lambda: GridSpec.around(*BOX, cell=0.0), "finite cell > 0 m"),
+    "cells as text": (lambda: GridSpec.around(*BOX, cell="small"), "finite cell > 0 m"),
+    "a box inside out": (lambda: GridSpec.around(BOX[1], BOX[0]), "a low and a high corner"),
+    "a box without end": (lambda: GridSpec.around(BOX[0], (1.0, inf, 1.0)), "a low and a high corner"),
+    "a flat box": (lambda: GridSpec.around((0.0, 0.0), (1.0, 1.0)), "a low and a high corner"),
+    "half a cell": (lambda: GridSpec(Pose(), (1.5, 2, 3)), "three cell counts"),
+    "no cells": (lambda: GridSpec(Pose(), (0, 2, 3)), "three cell counts"),
+    "padding that is no number": (lambda: SelfFilter((), {}, 1, padding=nan), "padding"),
+    "padding as text": (lambda: SelfFilter((), {}, 1, padding="thick"), "padding"),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSED)
+def test_what_would_map_nothing_or_nowhere_is_refused_by_name(misuse):
+    make, said = MISUSED[misuse]
+    with pytest.raises(PerceptionError, match=said):
+        make()
