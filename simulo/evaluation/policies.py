@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -37,7 +38,7 @@ def load_policy(asked: str, env: LearningEnv) -> Policy:
     make = getattr(load_task_module(file), name, None)
     if not callable(make):
         raise SimuloError(f"--policy {asked}: {path} defines no function {name!r} to make a policy with")
-    policy = make(env)
+    policy: Any = make(env)
     if not callable(policy):
         raise SimuloError(
             f"--policy {asked}: {name}(env) returned {type(policy).__name__}, not a function of the observations"
