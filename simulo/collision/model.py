@@ -38,8 +38,9 @@ class CollisionModel:
 
     link_names: parents before children; a link's number here is its party code. joint_names: command columns.
     limits [rad or m]: lower and upper of each column.
-    pairs: the checked link pairs, the largest links first. exempt: the others and why. static_links: link -> why it is not checked
-    against the world. posed_links: link number of every posed link, the robot's own first, then the measured copies.
+    pairs: the checked link pairs, the largest links first. exempt: the others and why. static_links: link -> why it is
+    not checked against the world. posed_links: link number of every posed link, the robot's own first, then the
+    measured copies.
     digest: the description's, with the finger model.
     """
 
