@@ -15,6 +15,7 @@ from simulo.evaluation.overhang import (
     checked_geometry,
     farthest,
     overhang_of,
+    stands_off,
 )
 from simulo.lowering import link_meshes
 from simulo.lowering.pieces import fit_piece
@@ -56,7 +57,8 @@ def test_the_largest_distance_in_the_middle_of_a_facet() -> None:
 def test_faces_inside_other_pieces_are_no_surface() -> None:
     """A bar of 0.1 x 0.1 x 0.4 m in two halves: the cut is 50 mm from the bar's surface, and nothing stands off it.
     A third piece on one end stands 20 mm off."""
-    bar = RealSurface(trimesh.creation.box(extents=[0.1, 0.1, 0.4]))
+    mesh = trimesh.creation.box(extents=[0.1, 0.1, 0.4])
+    bar = RealSurface(mesh)
 
     def piece(low: float, high: float) -> ConvexPiece:
         box = trimesh.creation.box(bounds=[[-0.05, -0.05, low], [0.05, 0.05, high]])
@@ -64,7 +66,9 @@ def test_faces_inside_other_pieces_are_no_surface() -> None:
 
     halves = piece(-0.2, 0.03), piece(0.03, 0.2)
     for pieces, expected in ((halves, 0.0), ((*halves, piece(0.15, 0.22)), 0.02)):
-        union = Union(LinkGeometry("bar", pieces, piece(-0.2, 0.22)))
+        geometry = LinkGeometry("bar", pieces, piece(-0.2, 0.22))
+        union = Union(geometry)
+        assert expected <= stands_off(geometry, mesh, 1e-3) <= expected + 1.01e-3
         found = farthest(union.facets, [(bar, np.eye(4))], union)
         assert found.distance == pytest.approx(expected, abs=2 * RESOLUTION)
         assert found.distance <= found.bound <= found.distance + 2 * RESOLUTION
