@@ -1,6 +1,11 @@
-"""A robot's MJCF files as one MuJoCo specification: the same for the lowering and for the backend."""
+"""A robot's MJCF files as one MuJoCo specification, and what its actuators move: the same for the lowering and for the
+backend."""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import mujoco
 import numpy as np
@@ -38,6 +43,51 @@ GLOBAL_OPTIONS = tuple(
     )
     if hasattr(type(mujoco.MjSpec().option), option)  # some are newer than others
 )
+
+
+DIRECT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+"""Transmissions onto a joint itself; they are one and the same for a hinge or a slide."""
+
+
+def actuators_on(model: mujoco.MjModel, joint: int) -> list[int]:
+    """The actuators that are on a joint itself."""
+    return [a for a in range(model.nu) if int(model.actuator_trntype[a]) in DIRECT and _target(model, a) == joint]
+
+
+def actuators_through_tendons(model: mujoco.MjModel, joint: int) -> list[int]:
+    """The actuators that pull on a fixed tendon over a joint."""
+    tendon = int(mujoco.mjtTrn.mjTRN_TENDON)
+    pulling = [a for a in range(model.nu) if int(model.actuator_trntype[a]) == tendon]
+    return [a for a in pulling if joint in tendon_joints(model, _target(model, a))]
+
+
+def tendon_joints(model: mujoco.MjModel, tendon: int) -> dict[int, float]:
+    """Joint id to coefficient of a fixed tendon; empty for a spatial one."""
+    first = int(model.tendon_adr[tendon])
+    wraps = range(first, first + int(model.tendon_num[tendon]))
+    joints = [w for w in wraps if model.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT]
+    return {int(model.wrap_objid[w]): float(model.wrap_prm[w]) for w in joints}
+
+
+def _target(model: mujoco.MjModel, actuator: int) -> int:
+    return int(model.actuator_trnid[actuator, 0])
+
+
+@contextmanager
+def engine_warnings() -> Iterator[list[str]]:
+    """MuJoCo's warnings, gathered in the list instead of a log file in the working directory and on stderr.
+
+    That a file attached without a prefix might not be saved again is of no interest: nothing is saved here.
+    """
+    previous = mujoco.get_mju_user_warning()
+    texts: list[str] = []
+    mujoco.set_mju_user_warning(lambda text: None if "empty prefix" in text else texts.append(text))
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Attaching a spec with an empty prefix")
+            yield texts
+    finally:
+        mujoco.set_mju_user_warning(previous)
 
 
 def read_spec(files: ModelFiles) -> mujoco.MjSpec:

@@ -16,7 +16,7 @@ from simulo.description.kinematics import joint_motion
 from simulo.description.sources import ModelFiles
 from simulo.errors import LoweringError
 from simulo.lowering.model import ModelAttachment, RobotModel
-from simulo.mjspec import read_spec
+from simulo.mjspec import actuators_on, actuators_through_tendons, read_spec
 from simulo.pose import Pose
 
 MAX_STRAY = 1e-3
@@ -112,15 +112,10 @@ def _worst_stray(
 def _actuator_of(engine: mujoco.MjModel, joint: str) -> int:
     """The actuator on a joint, or on a fixed tendon over it."""
     identity = engine.joint(joint).id
-    for actuator in range(engine.nu):
-        kind, target = int(engine.actuator_trntype[actuator]), int(engine.actuator_trnid[actuator, 0])
-        if kind == int(mujoco.mjtTrn.mjTRN_JOINT) and target == identity:
-            return actuator
-        if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
-            first = int(engine.tendon_adr[target])
-            if identity in engine.wrap_objid[first : first + int(engine.tendon_num[target])]:
-                return actuator
-    raise LoweringError(f"no actuator of the model moves {joint!r}, so its linkage cannot be measured")
+    found = actuators_on(engine, identity) + actuators_through_tendons(engine, identity)
+    if not found:
+        raise LoweringError(f"no actuator of the model moves {joint!r}, so its linkage cannot be measured")
+    return found[0]
 
 
 def _body_pose(data: mujoco.MjData, body: str) -> NDArray[np.float64]:

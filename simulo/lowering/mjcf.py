@@ -7,10 +7,8 @@ centre of mass).
 
 from __future__ import annotations
 
-import contextlib
 import math
-import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 import mujoco
@@ -27,7 +25,7 @@ from simulo.lowering import meshes
 from simulo.lowering.mjcf_check import refuse_bad_model
 from simulo.lowering.mjcf_guard import refuse_hostile_mjcf
 from simulo.lowering.model import ModelAttachment, ModelJoint, RobotModel, Shape, placed, warn_of_wide_links
-from simulo.mjspec import read_spec
+from simulo.mjspec import actuators_on, engine_warnings, read_spec, tendon_joints
 from simulo.pose import Pose
 
 PLACEMENT_TOLERANCE = 1e-6
@@ -108,7 +106,7 @@ def _compiled(files: ModelFiles) -> mujoco.MjModel:
     path = files.path
     for file in (path, *(part.path for part in files.attached)):
         refuse_hostile_mjcf(file)
-    with _warnings_in_python():
+    with engine_warnings():
         try:
             spec = read_spec(files)
         except (ValueError, OSError) as error:
@@ -123,22 +121,6 @@ def _compiled(files: ModelFiles) -> mujoco.MjModel:
             raise LoweringError(f"{path}: MuJoCo refuses the model: {error}; {remedy}") from error
         except (RuntimeError, mujoco.FatalError) as error:
             raise LoweringError(f"{path}: MuJoCo breaks down on the model: {error}; use a simpler one") from error
-
-
-@contextlib.contextmanager
-def _warnings_in_python() -> Iterator[None]:
-    """MuJoCo's warnings as Python warnings only, not also on stderr and in a log file in the working directory.
-
-    That a file attached without a prefix might not be saved again is of no interest: nothing is saved here.
-    """
-    previous = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: None)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Attaching a spec with an empty prefix")
-            yield
-    finally:
-        mujoco.set_mju_user_warning(previous)
 
 
 def _mesh_wearers(spec: mujoco.MjSpec) -> dict[tuple[str, str], str]:
@@ -190,26 +172,8 @@ def _edge(model: mujoco.MjModel, body: int, names: list[str], path: Path) -> Mod
         lower=float(lower),
         upper=float(upper),
         velocity_limit=math.inf,
-        actuated=_is_actuated(model, index),
+        actuated=bool(actuators_on(model, index)),
     )
-
-
-def _is_actuated(model: mujoco.MjModel, joint: int) -> bool:
-    direct = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
-    return any(
-        int(model.actuator_trntype[i]) in direct and model.actuator_trnid[i, 0] == joint for i in range(model.nu)
-    )
-
-
-def _driven_through_tendons(model: mujoco.MjModel) -> set[str]:
-    """The joints that an actuator moves together, through a fixed tendon."""
-    driven = set()
-    for tendon in model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON, 0]:
-        first = int(model.tendon_adr[tendon])
-        for wrap in range(first, first + int(model.tendon_num[tendon])):
-            if int(model.wrap_type[wrap]) == int(mujoco.mjtWrap.mjWRAP_JOINT):
-                driven.add(model.joint(int(model.wrap_objid[wrap])).name)
-    return driven
 
 
 def _mimics(
@@ -221,7 +185,9 @@ def _mimics(
     among `columns` leads. Else the first one is the follower, as the equality is written.
     """
     actuated = {joint.name for joint in joints if joint.actuated}
-    leaders = (actuated | _driven_through_tendons(model)).intersection(columns) or actuated
+    tendons = model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON, 0]
+    together = {model.joint(joint).name for tendon in tendons for joint in tendon_joints(model, int(tendon))}
+    leaders = (actuated | together).intersection(columns) or actuated
     relations = []
     for index in range(model.neq):
         couples = int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[index] >= 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import mujoco
@@ -17,7 +15,7 @@ from simulo.backends.mujoco.urdf_robot import urdf_robot
 from simulo.description.sources import resolve_files
 from simulo.errors import BackendError, ModelSourceError
 from simulo.handles import SurfaceTool
-from simulo.mjspec import merge_options, read_spec
+from simulo.mjspec import engine_warnings, merge_options, read_spec
 from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Sphere
 from simulo.robot import Robot
 from simulo.scene import Scene
@@ -65,7 +63,7 @@ class CompiledScene:
 def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
     """Compile `scene`. Raises BackendError for what MuJoCo cannot build, naming the item."""
     spec = mujoco.MjSpec()
-    with _engine_warnings():
+    with engine_warnings() as texts:
         files = {name: _read_model(robot) for name, robot in scene.robots.items()}
         spec.option.timestep = physics_dt
         try:
@@ -82,6 +80,8 @@ def compile_scene(scene: Scene, physics_dt: float) -> CompiledScene:
             model = spec.compile()
         except ValueError as error:
             raise BackendError(f"MuJoCo cannot compile the scene: {error}") from error
+    for text in texts:
+        warnings.warn(f"MuJoCo: {text}", stacklevel=2)
     _group_by_visibility(model, scene)
     robots = {name: _robot_map(model, robot) for name, robot in scene.robots.items()}
     props = {name: _prop_map(model, prop) for name, prop in scene.props.items()}
@@ -223,23 +223,3 @@ def _body_names(
         for link, body in zip(scene.robots[robot].link_names, addresses.link_bodies, strict=True):
             names[body] = link
     return tuple(names)
-
-
-@contextmanager
-def _engine_warnings() -> Iterator[None]:
-    """Turn the engine's warnings into Python ones instead of a log file in the working directory.
-
-    The warning about attaching with an empty prefix concerns saving the model, which is not done here.
-    """
-    previous = mujoco.get_mju_user_warning()
-    texts: list[str] = []
-    mujoco.set_mju_user_warning(texts.append)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Attaching a spec with an empty prefix")
-            yield
-    finally:
-        mujoco.set_mju_user_warning(previous)
-    for text in texts:
-        if "empty prefix" not in text:
-            warnings.warn(f"MuJoCo: {text}", stacklevel=3)

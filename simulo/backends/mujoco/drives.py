@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulo.errors import BackendError
+from simulo.mjspec import actuators_on, actuators_through_tendons, tendon_joints
 
 
 class Drive(Enum):
@@ -64,9 +65,7 @@ def drives_of(model: mujoco.MjModel, columns: list[Column]) -> Drives:
 
 
 def _drive(model: mujoco.MjModel, column: Column) -> tuple[int, Drive, float, float, float]:
-    direct = [int(a) for a in np.flatnonzero(_on(model, mujoco.mjtTrn.mjTRN_JOINT, {column.joint}))]
-    tendons = [t for t in range(model.ntendon) if column.joint in _tendon_joints(model, t)]
-    through = [int(a) for a in np.flatnonzero(_on(model, mujoco.mjtTrn.mjTRN_TENDON, set(tendons)))]
+    direct, through = actuators_on(model, column.joint), actuators_through_tendons(model, column.joint)
     if len(direct) + len(through) != 1:
         raise BackendError(
             f"joint {column.name!r} must have exactly one actuator in its MuJoCo model, its own or that of a tendon "
@@ -78,23 +77,11 @@ def _drive(model: mujoco.MjModel, column: Column) -> tuple[int, Drive, float, fl
     return actuator, *_law(model, actuator, gear * slope, gear * shift)
 
 
-def _on(model: mujoco.MjModel, transmission: mujoco.mjtTrn, targets: set[int]) -> NDArray[np.bool_]:
-    return (model.actuator_trntype == transmission) & np.isin(model.actuator_trnid[:, 0], sorted(targets))
-
-
-def _tendon_joints(model: mujoco.MjModel, tendon: int) -> dict[int, float]:
-    """Joint id to coefficient of a fixed tendon; empty for a spatial one."""
-    first = int(model.tendon_adr[tendon])
-    wraps = range(first, first + int(model.tendon_num[tendon]))
-    joints = [w for w in wraps if model.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT]
-    return {int(model.wrap_objid[w]): float(model.wrap_prm[w]) for w in joints}
-
-
 def _along_tendon(model: mujoco.MjModel, tendon: int, column: Column) -> tuple[float, float]:
     """The tendon's length as slope * q + shift of the column's position q."""
     relations = {column.joint: (1.0, 0.0), **column.followers}
     slope = shift = 0.0
-    for joint, coefficient in _tendon_joints(model, tendon).items():
+    for joint, coefficient in tendon_joints(model, tendon).items():
         if joint not in relations:
             raise BackendError(
                 f"the tendon that drives joint {column.name!r} also pulls on {model.joint(joint).name!r}, which does "
