@@ -125,7 +125,7 @@ def _hull_row(name: str, row: dict[str, Any], stale: set[str]) -> list[str]:
 
 _MESH = (
     "robot", "poses", "contacts", "missed", "refused", "nothing touching", "false stops",
-    "one hull a link: refused", "nothing touching", "false stops",
+    "one hull a link: poses", "refused", "nothing touching", "false stops",
 )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _mesh_row(name: str, rows: dict[str, Any], stale: set[str]) -> list[str]:
         _named(name, stale & {"mesh", "mesh-one_hull"}),
         *(_number(row[key]) for key in ("poses", "contacts", "missed")),
         *_shares(row),
-        *(["", "", ""] if hull is None else _shares(hull)),
+        *([""] * 4 if hull is None else [_number(hull["poses"]), *_shares(hull)]),
     ]
 
 
