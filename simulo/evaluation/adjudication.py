@@ -88,7 +88,9 @@ class Adjudicator:
             ours, theirs = _stands_for(a, leaders), _stands_for(b, leaders)
             if b != MAP_PARTY or frames is None:
                 clearance = min(scene.between(x, y) for x in ours for y in theirs)
-                out.append(RefusedStep(step, (a, b), clearance))
+                # A prop given as it is stands for the cells of a map: any model would stop within the margin of it.
+                obstacle = clearance if b in record.props and not np.isnan(clearance) else np.inf
+                out.append(RefusedStep(step, (a, b), clearance, obstacle))
                 continue
             frame = int(np.searchsorted(frames.step, step, side="right")) - 1
             if frame != decoded[0]:

@@ -49,7 +49,8 @@ class RefusedStep:
     """One step that a gate refused, with what was measured of it.
 
     pair: the robot's party and what it was stopped by. clearance [m]: between the real surfaces of that pair, nan where
-    there is no truth for it. cells [m]: from the robot's real surface to the map's cells, inf without a map.
+    there is no truth for it. cells [m]: from the robot's real surface to what the gate had of the world, the map's
+    cells or the prop itself; inf between the robot's own parts.
     beyond [m]: from the reported cell to the nearest body, less the cell's diagonal; 0 without a map.
     """
 
