@@ -55,7 +55,23 @@ def guess_hands(model: RobotModel) -> tuple[list[GuessedHand], list[str]]:
             hands.append(guess)
         else:
             doubts.append(f"{joint.name} looks like a finger's joint, but {guess}")
-    return hands, doubts
+    return _without_twins(hands, doubts)
+
+
+def _without_twins(hands: list[GuessedHand], doubts: list[str]) -> tuple[list[GuessedHand], list[str]]:
+    """Jaws of one hand that each have a drive make no gripper, which closes by one joint: told, and left out."""
+    jaws: dict[str, list[GuessedHand]] = {}
+    for hand in hands:
+        jaws.setdefault(hand.hand_link, []).append(hand)
+    for link, several in jaws.items():
+        if len(several) > 1:
+            names = " and ".join(hand.joint for hand in several)
+            doubts = [
+                *doubts,
+                f"{names} look like the jaws of {link}, each with a drive of its own; a gripper closes by one joint: "
+                "couple them in the model file (<mimic> in URDF, a joint equality in MJCF), then draft it again",
+            ]
+    return [hand for hand in hands if len(jaws[hand.hand_link]) == 1], doubts
 
 
 def _leader(model: RobotModel, joint: ModelJoint) -> tuple[str, ...]:

@@ -159,6 +159,19 @@ def test_what_is_no_hand_is_not_made_one(tmp_path: Path, parts: list[str], hands
         assert any(doubt in sentence for sentence in draft.guesses), draft.guesses
 
 
+def test_two_jaws_with_a_drive_each_are_told_and_make_no_gripper(tmp_path: Path) -> None:
+    """Each by itself would pass for a hand of one jaw that closes on the palm."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace("<mimic joint='grip'/>", STROKE))
+    folder, guesses = draft_folder(path)
+    told = next(text for text in guesses if text.startswith("grip and grip_mirror look like the jaws of palm"))
+    assert "couple them in the model file" in told
+    assert parse_robot_file((folder / "robot.yaml").read_text(), folder / "robot.yaml").grippers == []
+    assert f"# open: {told}" in (folder / "robot.yaml").read_text()
+    lower(path)
+    assert load_description(folder).joint_names == ("turn", "grip", "grip_mirror")
+
+
 def test_joints_of_a_closed_loop_are_pointed_out(tmp_path: Path) -> None:
     """Two bars pinned together at their ends: only the driven one can be a command column."""
     bar = "<body name='{0}' pos='{1}'><joint name='j{0}' range='-1 1'/><geom size='.01'/></body>"
