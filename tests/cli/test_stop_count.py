@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from simulo.cli.stop_count import _conclude
+from simulo.errors import SimuloError
 from simulo.evaluation.stop_count import StopCount, StopCountOptions
 
 KEYS = {
@@ -83,3 +84,17 @@ def test_wrong_use(simulo: Callable, tmp_path: Path, arguments: tuple[str, ...],
     assert message in " ".join(run.err.split())
     assert "Traceback" not in run.err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_takes_the_size_of_both_its_runs(simulo: Callable, tmp_path: Path, monkeypatch) -> None:
+    asked = []
+
+    def bench(options, folder, progress):
+        asked.append(options)
+        raise SimuloError("that will do")
+
+    monkeypatch.setattr("simulo.evaluation.stop_count.bench_stop_count", bench)
+    for arguments in ((), ("--episodes", "4", "--success-episodes", "0", "--seed", "3", "--envs", "2")):
+        assert simulo("demo", "--report", str(tmp_path), *arguments).code == 2
+    assert [(o.episodes, o.success_episodes, o.seed, o.envs) for o in asked] == [(40, 20, 0, 8), (4, 0, 3, 2)]
+    assert all(o.worlds == ("voxels", "primitives") and set(o.finger_models) == {"swept", "mimic"} for o in asked)
