@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from simulo.robot import Robot
 
 
+NO_BODY = -1
+"""Where a bond's body is named, and there is none."""
+
+
 @dataclass(frozen=True)
 class LivePositions:
     """Where a simulator keeps joint positions: the same memory for good, so that a kernel can be pointed at it once.

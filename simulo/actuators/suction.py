@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from simulo.handles import NO_BODY
+
 GAVE_UP = -2
 OPEN = -1  # this and the next two are the values of GripperState
 SEEKING = 0
 HOLDING = 1
 
-NO_BODY = -1
 _TIME_SLACK = 1e-9  # s: a sum of steps may fall this short of the interval that they make up
 
 

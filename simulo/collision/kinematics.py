@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from simulo.description.kinematics import all_edges
 from simulo.description.schema import FixedAttachment, Joint, MimicJoint, RobotDescription
 from simulo.pose import Pose
 
@@ -50,7 +51,7 @@ def build_edges(
     A copy repeats the edge of its link with the gripper's column replaced by the measured one.
     """
     columns = {name: i for i, name in enumerate(description.joint_names)}
-    edge_of = {e.child: e for e in (*description.joints, *description.fixed_attachments, *description.mimic_joints)}
+    edge_of = {edge.child: edge for edge in all_edges(description)}
     number = {name: i for i, name in enumerate(links)}
     rows: list[tuple[int, int, int, int, Edge]] = [
         (-1, number[description.root_link], -1, 0, FixedAttachment("", description.root_link, Pose()))

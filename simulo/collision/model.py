@@ -14,6 +14,7 @@ from simulo.collision.kinematics import EdgeArrays, build_edges
 from simulo.collision.pairs import PairArrays, build_pairs
 from simulo.collision.pool import ShapeArrays
 from simulo.collision.validate import refuse_broken
+from simulo.description.kinematics import all_edges
 from simulo.description.schema import DisabledPair, Gripper, LinkGeometry, RobotDescription
 from simulo.errors import CollisionModelError
 
@@ -159,7 +160,7 @@ def _moved_by(description: RobotDescription, links: tuple[str, ...], joint: str)
     """The links that a joint moves: its child's, its mimics' children's, and all that hangs on them."""
     moved = {e.child for e in description.joints if e.name == joint}
     moved |= {e.child for e in description.mimic_joints if e.mimics == joint}
-    edges = (*description.joints, *description.fixed_attachments, *description.mimic_joints)
+    edges = all_edges(description)
     for _ in description.links:  # as many rounds as the longest chain could need
         moved |= {edge.child for edge in edges if edge.parent in moved}
     return tuple(name for name in links if name in moved)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from simulo.description.kinematics import all_edges
 from simulo.description.schema import ConvexPiece, Joint, LinkGeometry, MimicJoint, RobotDescription
 from simulo.errors import CollisionModelError
 
@@ -48,7 +49,7 @@ def _refuse_tree(description: RobotDescription) -> None:
     twice += [name for name, count in Counter(description.joint_names).items() if count > 1]
     if twice:
         raise _broken(description, f"{_list(twice)} appear more than once")
-    edges = (*description.joints, *description.fixed_attachments, *description.mimic_joints)
+    edges = all_edges(description)
     doubled = [name for name, count in Counter(e.child for e in edges).items() if count > 1]
     if doubled:
         raise _broken(description, f"links {_list(doubled)} are the child of more than one edge")

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simulo.errors import BackendError
-from simulo.handles import BondLimits, SurfaceTool
+from simulo.handles import NO_BODY, BondLimits, SurfaceTool
 from simulo.pose import Vector
-
-NO_BODY = -1
 
 _FILTER_TIME = 0.010  # s: a bond breaks by its mean force over this long
 _LIP_YIELD = 0.005  # m: how far inside the lip, which gives way, a surface may be and still be caught
