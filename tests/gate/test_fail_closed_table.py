@@ -7,6 +7,7 @@ are bit for bit what they were.
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from simulo.collision import (
     build_model,
     build_motion_bounds,
 )
+from simulo.collision.kernels.verdict import verdict_kernel
 from simulo.description import DisabledPair
 from simulo.errors import BackendError, CollisionModelError, GateError, SimuloError
 from simulo.gate import CollisionGate
@@ -312,27 +314,28 @@ q = torch.zeros(2, 6); q[1, 1] = 3.0
 print("VERDICT", CollisionChecker(build_model(pincer()), 2).check(q, distances=True).block.tolist())
 """
 
-NO_CPP = """
-import warp as wp
+
+def verdict_kernel_of(native: str) -> str:
+    """Source that puts a kernel of the same parameters, whose whole work is a line of C++, in the verdict's place."""
+    signature = inspect.getsource(verdict_kernel.func).split("):")[0] + "):"
+    return f"""
 import simulo.collision.launches as launches
-from simulo.collision.kernels.types import Near, Poses, Query, Spheres
+from simulo.collision.kernels.verdict import *
 
-@wp.func_native("this is no C++;")
-def broken(x: wp.int32): ...
+@wp.func_native({native!r})
+def work(x: wp.int32): ...
 
-@wp.kernel(enable_backward=False)
-def sphere_kernel(first: wp.int32, spheres: Spheres, query: Query, poses: Poses, near_out: Near):
-    broken(first)
+{signature}
+    work(0)
 
-launches.sphere_kernel = sphere_kernel
+launches.verdict_kernel = verdict_kernel
 """
-
-EMPTY_KERNEL = NO_CPP.replace("this is no C++;", "")
 
 
 def run(setup: str, cache: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     script = folder / "ask.py"
-    script.write_text(f"import warp as wp\nwp.config.kernel_cache_dir = {str(cache)!r}\n{setup}\n{VERDICT}")
+    options = f"wp.config.optimization_level = 0\nwp.config.kernel_cache_dir = {str(cache)!r}"
+    script.write_text(f"import warp as wp\n{options}\n{setup}\n{VERDICT}")
     return subprocess.run(
         [sys.executable, str(script)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=500,
@@ -340,16 +343,16 @@ def run(setup: str, cache: Path, folder: Path) -> subprocess.CompletedProcess[st
 
 
 BUILDS = {
-    "a kernel that does not compile": (NO_CPP, "kernels"),
-    "a kernel that does nothing": (EMPTY_KERNEL, "kernels"),
-    "a cache that cannot be written": ("", "/proc/simulo"),
+    "a kernel that does not compile": (verdict_kernel_of("this is no C++;"), "cache", "build failed"),
+    "a kernel that does nothing": (verdict_kernel_of(""), "cache", "self-test of the collision kernels failed"),
+    "a cache that cannot be written": ("", "/proc/simulo", "/proc/simulo"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", BUILDS)
 def test_what_did_not_build_answers_nothing(tmp_path: Path, row: str) -> None:
-    setup, cache = BUILDS[row]
+    setup, cache, said = BUILDS[row]
     result = run(setup, tmp_path / cache, tmp_path)
     assert result.returncode != 0, result.stdout
-    assert "VERDICT" not in result.stdout and result.stderr.strip()
+    assert "VERDICT" not in result.stdout and said in result.stderr
