@@ -5,7 +5,6 @@ The truth is the cube's own motion: what is held keeps its pose in the hand whil
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,11 +225,6 @@ def test_b05_resetting_one_hand_of_four_drops_one_cube(gripper):
 class WithBar(Rig):
     """A bar that fits between the open pads, a tenth of a millimetre from each; `jam` puts it there."""
 
-    def __init__(self, gripper: str, open_width: float | None = None):
-        super().__init__(gripper)
-        if open_width is not None:  # pads that do not face each other would push past a bar
-            self.preset = dataclasses.replace(self.preset, open_width=open_width)
-
     def build(self, scene):
         super().build(scene)
         self.pads = open_pads(self.robot.description, self.preset)
@@ -254,12 +248,11 @@ def open_pads(description: RobotDescription, chosen: GripperPreset) -> np.ndarra
     return np.array([(links[pad.link] @ [*pad.position, 1.0])[:3] for pad in pads])
 
 
-@pytest.mark.parametrize(
-    ("gripper", "open_width"), [("openarm", None), ("franka_hand", None), ("robotiq_2f85", None), ("so101", 0.4)]
-)
-def test_b07_jaws_that_something_holds_open_are_not_closed(gripper, open_width):
+# Not so101: its one jaw meets the bar off the hand's middle, and turns the wrist away from a bar that the world holds.
+@pytest.mark.parametrize("gripper", ["openarm", "franka_hand", "robotiq_2f85"])
+def test_b07_jaws_that_something_holds_open_are_not_closed(gripper):
     needs_model(preset(gripper).robot)
-    env = simulo.LearningEnv(WithBar(gripper, open_width))
+    env = simulo.LearningEnv(WithBar(gripper))
     env.reset(seed=0)
     high, one = torch.tensor([[0.0, 0.0, 0.10]]), torch.ones(1)
     move(env, high, -one, 0.6)

@@ -16,7 +16,7 @@ FINGERS = {
     "robotiq_2f85": {
         f"gripper_{side}_{part}" for side in ("left", "right") for part in ("follower", "pad", "silicone_pad")
     },
-    "so101": {"gripper", "moving_jaw_so101_v1"},  # one jaw moves, the other is the hand
+    "so101": {"gripper_link", "moving_jaw_so101_v1_link"},  # one jaw moves, the other is the hand
 }
 
 
