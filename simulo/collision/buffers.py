@@ -301,7 +301,7 @@ class GridBuffers:
     brick_counts: tuple[int, int, int]
     bricks: torch.Tensor
     columns: torch.Tensor
-    unknown_below: torch.Tensor
+    unknown_before: torch.Tensor
     flags: torch.Tensor
     counts: torch.Tensor
     cell: torch.Tensor
@@ -313,12 +313,12 @@ class GridBuffers:
     ) -> GridBuffers:
         on, words = {"device": device}, int(np.prod(brick_counts))
         num_columns, column_words = brick_counts[0] * brick_counts[1], -(-brick_counts[2] // 64)
-        below = num_columns * (brick_counts[2] + 1)
+        corners = [count + 1 for count in brick_counts] if with_unknown else [1, 1, 1]
         return GridBuffers(
             brick_counts=brick_counts,
             bricks=torch.zeros(num_envs, words, dtype=torch.int64, **on),
             columns=torch.zeros(num_envs, num_columns * column_words, dtype=torch.int64, **on),
-            unknown_below=torch.zeros(num_envs, below if with_unknown else 1, dtype=torch.int32, **on),
+            unknown_before=torch.zeros(num_envs, *corners, dtype=torch.int32, **on),
             flags=torch.zeros(2, dtype=torch.int32, **on),  # present, has_unknown
             counts=torch.tensor([brick_counts], dtype=torch.int32, **on),
             cell=torch.ones(1, 2, **on),
@@ -327,7 +327,7 @@ class GridBuffers:
 
     @property
     def planned_unknown(self) -> bool:
-        return self.unknown_below.shape[1] > 1
+        return self.unknown_before.shape[1] > 1
 
     def mark_columns(self) -> None:
         """Bring `columns` up to date with `bricks`."""
@@ -338,17 +338,18 @@ class GridBuffers:
             wp.launch(column_kernel, threads, inputs=inputs, device=str(self.bricks.device))
 
     def count_unknown(self, unknown: torch.Tensor) -> None:
-        """Bring `unknown_below` up to date with bricks of unknown cells, shape of `bricks`."""
-        x, y, z = self.brick_counts
-        inputs = [z, view(unknown, wp.uint64), view(self.unknown_below)]
+        """Bring `unknown_before` up to date with bricks of unknown cells, shape of `bricks`."""
+        inputs = [wp.vec3i(*self.brick_counts), view(unknown, wp.uint64), view(self.unknown_before)]
         with torch_stream(self.bricks.device):
-            wp.launch(unknown_kernel, (len(unknown), x * y), inputs=inputs, device=str(self.bricks.device))
+            wp.launch(unknown_kernel, unknown.shape, inputs=inputs, device=str(self.bricks.device))
+        for axis in (1, 2, 3):
+            self.unknown_before.cumsum_(axis)
 
     def as_grid(self, cell_shape: int) -> Grid:
         out = Grid()
         out.present, out.has_unknown = view(self.flags[0:1]), view(self.flags[1:2])
         out.columns = view(self.columns, wp.uint64)
-        out.bricks, out.unknown_below = view(self.bricks, wp.uint64), view(self.unknown_below)
+        out.bricks, out.unknown_before = view(self.bricks, wp.uint64), view(self.unknown_before)
         out.counts, out.cell = view(self.counts, wp.vec3i), view(self.cell, wp.vec2f)
         out.pose = view(self.pose, pose7)
         out.cell_shape = cell_shape

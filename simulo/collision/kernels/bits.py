@@ -26,21 +26,6 @@ def lowest_bit64(word: wp.uint64) -> wp.int32:
 
 
 @wp.func_native("""
-    int count = 0;
-    const int nz = counts[2] + 1;
-    for (int x = low[0]; x < high[0]; ++x)
-        for (int y = low[1]; y < high[1]; ++y) {
-            const int* column = below.data + (x * counts[1] + y) * nz;
-            count += column[high[2]] - column[low[2]];
-        }
-    return count;
-""")
-def sum_of_columns(below: wp.array(dtype=wp.int32), low: wp.vec3i, high: wp.vec3i, counts: wp.vec3i) -> wp.int32:
-    """What the bricks low .. high - 1 hold, of counts bricks, where `below` says what each column holds below brick
-    z, counts[2] included."""
-
-
-@wp.func_native("""
     wp::uint64 found = 0;
     for (int x = low[0]; x < high[0]; ++x)
         for (int y = low[1]; y < high[1]; ++y)

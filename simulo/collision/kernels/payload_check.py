@@ -16,7 +16,7 @@ from simulo.collision.kernels.surroundings import (
     relative,
 )
 from simulo.collision.kernels.types import Bodies, Findings, Grid, Payloads, Pieces, Poses, Primitives, Query, Regions
-from simulo.collision.kernels.voxels import count_unknown, reaches_out
+from simulo.collision.kernels.voxels import bounds_of, count_unknown, edge_clearance, reaches_out, window_of
 
 
 @wp.func
@@ -112,9 +112,10 @@ def payload_kernel(
                     if grid.present[0] != 0 and tally.hit == 0:
                         lattice = in_base(query, poses, m, env, grid.pose[env])
                         placed = placed_on(lattice, frame, bare(shape), party, query.margins[env, 1])
-                        tally.outside += reaches_out(shapes, grid, placed)
+                        bounds = bounds_of(shapes, placed)
+                        tally.outside += reaches_out(edge_clearance(grid, bounds), placed.margin)
                         if grid.has_unknown[0] != 0:
-                            tally.unknown += count_unknown(shapes, grid, env, placed)
+                            tally.unknown += count_unknown(grid, env, window_of(grid, bounds, placed.margin))
                         tally = check_cells(
                             pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed,
                             query.distances[0], tally,

@@ -139,8 +139,8 @@ class Grid:
     present (1): 0 when no map was set, `voxels.CLOSED` when what lies past its edges is solid, else 1. counts (1):
     bricks along x, y, z. cell (1) [m]: (edge, edge / 2). bricks (N, number of bricks). columns (N, number of columns x
     words): bit z says that brick z of the column is not empty. pose (N): the grid's corner in the env frame.
-    unknown_below (N, number of columns x (bricks along z + 1)): unknown cells of a column below brick z, read where
-    has_unknown (1) is 1.
+    unknown_before (N, bricks along x, y and z, one more each): unknown cells of all bricks that come before along all
+    three axes (a summed-area table: Crow 1984), read where has_unknown (1) is 1.
     cell_shape: the pool's box of one cell.
     """
 
@@ -151,7 +151,7 @@ class Grid:
     cell: wp.array(dtype=wp.vec2f)
     pose: wp.array(dtype=pose7)
     has_unknown: wp.array(dtype=wp.int32)
-    unknown_below: wp.array2d(dtype=wp.int32)
+    unknown_before: wp.array4d(dtype=wp.int32)
     cell_shape: wp.int32
 
 

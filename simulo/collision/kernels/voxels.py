@@ -7,7 +7,7 @@ full cubes; everything here is in the lattice's frame or the checked hull's.
 
 import warp as wp
 
-from simulo.collision.kernels.bits import lowest_bit64, sum_of_columns
+from simulo.collision.kernels.bits import lowest_bit64
 from simulo.collision.kernels.bodies import Part, bare, bounded, half_of, nearly_exact, parts_gap, slack_of
 from simulo.collision.kernels.convex import FAR, ROUNDING
 from simulo.collision.kernels.findings import NONE, Tally, counted, enough
@@ -145,6 +145,16 @@ def check_brick(
 
 
 @wp.struct
+class Bounds:
+    """The box along the lattice's axes around a placed hull, its ball and the slack of where it is [m]. known: 0 where
+    its place is no number."""
+
+    known: wp.int32
+    middle: wp.vec3f
+    half: wp.vec3f
+
+
+@wp.struct
 class Window:
     """Bricks low .. high - 1 along x, y, z; empty when a high is not above its low."""
 
@@ -153,46 +163,55 @@ class Window:
 
 
 @wp.func
-def window_of(shapes: Shapes, grid: Grid, placed: Placed, above: wp.float32) -> Window:
-    """Bricks within `above` [m] of the hull's box along each axis of the lattice; cells elsewhere are farther."""
+def bounds_of(shapes: Shapes, placed: Placed) -> Bounds:
+    cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
+    out = Bounds()
+    out.known = wp.where(wp.isfinite(placed.position), 1, 0)
+    out.middle = placed.position
+    out.half = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(cover, cover, cover)
+    return out
+
+
+@wp.func
+def window_of(grid: Grid, bounds: Bounds, above: wp.float32) -> Window:
+    """Bricks within `above` [m] of the bounds along each axis; cells elsewhere are farther. None where those are not
+    known."""
+    out = Window()
+    if bounds.known == 0:
+        return out
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
-    pad = above + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
-    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(pad, pad, pad)
-    low = placed.position - reach
-    high = placed.position + reach
-    out = Window()
+    low = bounds.middle - bounds.half
+    high = bounds.middle + bounds.half
     out.low = wp.vec3i(
-        wp.max(brick_index(low[0], brick, counts[0]), 0),
-        wp.max(brick_index(low[1], brick, counts[1]), 0),
-        wp.max(brick_index(low[2], brick, counts[2]), 0),
+        wp.max(brick_index(low[0] - above, brick, counts[0]), 0),
+        wp.max(brick_index(low[1] - above, brick, counts[1]), 0),
+        wp.max(brick_index(low[2] - above, brick, counts[2]), 0),
     )
     out.high = wp.vec3i(
-        wp.min(brick_index(high[0], brick, counts[0]) + 1, counts[0]),
-        wp.min(brick_index(high[1], brick, counts[1]) + 1, counts[1]),
-        wp.min(brick_index(high[2], brick, counts[2]) + 1, counts[2]),
+        wp.min(brick_index(high[0] + above, brick, counts[0]) + 1, counts[0]),
+        wp.min(brick_index(high[1] + above, brick, counts[1]) + 1, counts[1]),
+        wp.min(brick_index(high[2] + above, brick, counts[2]) + 1, counts[2]),
     )
     return out
 
 
 @wp.func
-def edge_clearance(shapes: Shapes, grid: Grid, placed: Placed) -> wp.float32:
-    """How far [m] the hull's box is from the map's edges, negative where it reaches past one; -FAR for no position."""
-    if not wp.isfinite(placed.position):
+def edge_clearance(grid: Grid, bounds: Bounds) -> wp.float32:
+    """How far [m] the bounds are from the map's edges, negative where they reach past one; -FAR where not known."""
+    if bounds.known == 0:
         return -FAR
-    cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
-    reach = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(cover, cover, cover)
     out = FAR
     for i in range(3):
         edge = 4.0 * grid.cell[0][0] * wp.float32(grid.counts[0][i])
-        out = wp.min(out, wp.min(placed.position[i], edge - placed.position[i]) - reach[i])
+        out = wp.min(out, wp.min(bounds.middle[i], edge - bounds.middle[i]) - bounds.half[i])
     return out
 
 
 @wp.func
-def reaches_out(shapes: Shapes, grid: Grid, placed: Placed) -> wp.int32:
-    """1 where the hull's box, grown by the margin, reaches past the map's edges: no cell says what is there."""
-    return wp.where(edge_clearance(shapes, grid, placed) > placed.margin, 0, 1)
+def reaches_out(clearance: wp.float32, margin: wp.float32) -> wp.int32:
+    """1 where bounds of that `edge_clearance`, grown by the margin, reach past the edges: no cell is there to tell."""
+    return wp.where(clearance > margin, 0, 1)
 
 
 @wp.func
@@ -223,13 +242,15 @@ def check_grid(
     sought = wp.int32(-1)
     if tally.hit != 0:
         if tally.party_b == EDGE:
-            return counted(tally, bounded(edge_clearance(shapes, grid, placed)), placed.party, EDGE, placed.margin, 0)
+            past = bounded(edge_clearance(grid, bounds_of(shapes, placed)))
+            return counted(tally, past, placed.party, EDGE, placed.margin, 0)
         sought = -tally.party_b - 2
         if sought < 0:  # a primitive, or nothing
             return tally
     if not wp.isfinite(placed.position):  # sums of huge inputs; nothing lies in a window around NaN
         return counted(tally, bounded(-FAR), placed.party, NONE, placed.margin, distances)
-    window = window_of(shapes, grid, placed, enough(tally, placed.margin))
+    bounds = bounds_of(shapes, placed)
+    window = window_of(grid, bounds, enough(tally, placed.margin))
     brick = 4.0 * grid.cell[0][0]
     counts = grid.counts[0]
     if sought >= 0:
@@ -262,7 +283,7 @@ def check_grid(
         tally.lower = passed
         tally.exact = 0
     if grid.present[0] == CLOSED and tally.hit == 0:
-        past_it = bounded(edge_clearance(shapes, grid, placed))
+        past_it = bounded(edge_clearance(grid, bounds))
         tally = counted(tally, past_it, placed.party, EDGE, placed.margin, distances)
     return tally
 
@@ -277,16 +298,26 @@ def count_bits(word: wp.uint64) -> wp.int32:
 
 
 @wp.func
-def count_unknown(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed) -> wp.int32:
-    """Unknown cells of the bricks around the placed hull's box, so at least those that near the hull.
+def unknown_before(grid: Grid, env: wp.int32, low: wp.vec3i, high: wp.vec3i, z: wp.int32) -> wp.int32:
+    """Unknown cells of the bricks low .. high - 1 along x and y that lie below brick z."""
+    sums = grid.unknown_before[env]
+    beside = sums[low[0], high[1], z] + sums[high[0], low[1], z]
+    return sums[high[0], high[1], z] - beside + sums[low[0], low[1], z]
+
+
+@wp.func
+def count_unknown(grid: Grid, env: wp.int32, window: Window) -> wp.int32:
+    """Unknown cells of the bricks in a window: of a hull's bounds and margin, at least those that near the hull.
 
     Whole bricks are counted, along the lattice's axes: half of a perceived map is unknown (the robot's own inside, to
     begin with), and cell by cell the count would cost more than the check.
     """
-    window = window_of(shapes, grid, placed, placed.margin)
-    if window.low[2] >= window.high[2]:
+    low = window.low
+    high = window.high
+    if low[0] >= high[0] or low[1] >= high[1] or low[2] >= high[2]:
         return 0
-    return sum_of_columns(grid.unknown_below[env], window.low, window.high, grid.counts[0])
+    upper = unknown_before(grid, env, low, high, high[2])
+    return upper - unknown_before(grid, env, low, high, low[2])
 
 
 @wp.kernel(enable_backward=False)
@@ -301,11 +332,9 @@ def column_kernel(counts: wp.vec3i, bricks: wp.array2d(dtype=wp.uint64), columns
 
 
 @wp.kernel(enable_backward=False)
-def unknown_kernel(nz: wp.int32, unknown: wp.array2d(dtype=wp.uint64), below_out: wp.array2d(dtype=wp.int32)):
-    """One thread per column: how many unknown cells it has below each brick, and in all."""
-    env, column = wp.tid()
-    count = wp.int32(0)
-    for z in range(nz):
-        below_out[env, column * (nz + 1) + z] = count
-        count += count_bits(unknown[env, column * nz + z])
-    below_out[env, column * (nz + 1) + nz] = count
+def unknown_kernel(counts: wp.vec3i, unknown: wp.array2d(dtype=wp.uint64), cells_out: wp.array4d(dtype=wp.int32)):
+    """One thread per brick: how many unknown cells it has, one place further along every axis."""
+    env, brick = wp.tid()
+    z = brick % counts[2]
+    column = brick // counts[2]
+    cells_out[env, column // counts[1] + 1, column % counts[1] + 1, z + 1] = count_bits(unknown[env, brick])

@@ -15,7 +15,9 @@ from simulo.collision.kernels.types import Bodies, Findings, Grid, Poses, Primit
 from simulo.collision.kernels.voxels import (
     CLOSED,
     Placed,
+    Window,
     between_bits,
+    bounds_of,
     box_clearance,
     count_unknown,
     edge_clearance,
@@ -47,20 +49,14 @@ def reaches_primitive(
 
 
 @wp.func
-def reaches_cell(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed, above: wp.float32) -> wp.bool:
-    """Whether some brick that is not empty lies within `above` [m] of the placed hull's box."""
-    if not wp.isfinite(placed.position):  # for the check itself to refuse
-        return True
-    window = window_of(shapes, grid, placed, above)
-    brick = 4.0 * grid.cell[0][0]
-    half = 0.5 * brick
+def reaches_cell(
+    shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed, window: Window, above: wp.float32
+) -> wp.bool:
+    """Whether some brick that is not empty lies within `above` [m] of the placed hull's box, and so in the window."""
     counts = grid.counts[0]
     words = (counts[2] + 63) // 64
     z0 = window.low[2]
     z1 = window.high[2]
-    turned = wp.transpose(placed.rotation)
-    near = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(half, half, half))
-    most = above + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
     columns = grid.columns[env]
     some = wp.uint64(0)  # most windows are empty, and this is the shortest way to see it
     for w in range(z0 // 64, (z1 + 63) // 64):
@@ -68,6 +64,11 @@ def reaches_cell(shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed, abov
         some = some | between_bits(word, z0 - 64 * w, z1 - 64 * w)
     if some == wp.uint64(0):
         return False
+    brick = 4.0 * grid.cell[0][0]
+    half = 0.5 * brick
+    turned = wp.transpose(placed.rotation)
+    near = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(half, half, half))
+    most = above + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
     for x in range(window.low[0], window.high[0]):
         for y in range(window.low[1], window.high[1]):
             column = (x * counts[1] + y) * words
@@ -121,13 +122,19 @@ def reach_kernel(
                 near = reaches_primitive(shapes, poses, primitives, m, env, shape, frame.position, above)
                 if mapped:
                     placed = placed_on(lattice, frame, bare(shape), bodies.link[body], margin)
+                    bounds = bounds_of(shapes, placed)
+                    window = window_of(grid, bounds, above)
                     if not near:
-                        near = reaches_cell(shapes, grid, env, placed, above)
+                        # What is nowhere is for the check itself to refuse.
+                        near = bounds.known == 0 or reaches_cell(shapes, grid, env, placed, window, above)
+                    clearance = edge_clearance(grid, bounds)
                     if grid.present[0] == CLOSED:
-                        near = near or not edge_clearance(shapes, grid, placed) > above
-                    outside += reaches_out(shapes, grid, placed)
+                        near = near or not clearance > above
+                    outside += reaches_out(clearance, margin)
                     if grid.has_unknown[0] != 0:
-                        unknown += count_unknown(shapes, grid, env, placed)
+                        if above != margin:
+                            window = window_of(grid, bounds, margin)
+                        unknown += count_unknown(grid, env, window)
                 if near:
                     reached[body >> 5] = reached[body >> 5] | (wp.uint32(1) << wp.uint32(body & 31))
     reach_out.unknown[m] = unknown
