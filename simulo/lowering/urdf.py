@@ -1,7 +1,9 @@
 """URDF to `RobotModel`.
 
-The XML is lxml's business, its meaning is read here: URDF importers drop or guess what decides a gripper's collision
-geometry (mimic joints, missing limits, shapes in the wrong place), and every one of those must be honoured or refused.
+The XML is lxml's business, its meaning is read here. yourdfpy, the library for it, goes on where this must stop: it
+parses broken XML in recovery mode, takes the first of several roots, hangs an unconnected link on the base, leaves out
+a mesh that it does not find, and lets a mimic joint without its leader stand still, each with a line in a log at most. A
+guard for each of these would have read the whole file before it, so nothing would be left for it to do.
 """
 
 from __future__ import annotations
