@@ -11,25 +11,25 @@ from torch import Tensor
 from simulo.env import LearningEnv
 from simulo.errors import SimuloError
 from simulo.evaluation.task_file import load_task_module
+from simulo.task import Task
 
 SCRIPTED = "scripted"
 Policy = Callable[[Tensor], Tensor]
 """Observations, shape (num_envs, observation_dim), to actions, shape (num_envs, action_dim)."""
 
 
-def load_policy(asked: str, env: LearningEnv) -> Policy:
-    """The policy that was asked for, ready to play in an environment.
+def policy_maker(asked: str, task: Task) -> Callable[[LearningEnv], Policy]:
+    """What makes the policy that was asked for, once there is an environment for it to play in.
 
-    asked: "scripted", or FILE.py:NAME, a function that takes the environment and returns the policy (NAME is
-    `make_policy` when left out). Raises SimuloError where there is none.
+    asked: "scripted", the task's own, or FILE.py:NAME, a function that takes the environment and returns the policy
+    (NAME is `make_policy` when left out). Raises SimuloError where there is none.
     """
     if asked == SCRIPTED:
-        if not hasattr(env.task, "scripted_policy"):
+        if not hasattr(task, "scripted_policy"):
             raise SimuloError(
-                f"{type(env.task).__name__} has no scripted_policy() to run it with; give one by --policy FILE.py:NAME"
+                f"{type(task).__name__} has no scripted_policy() to run it with; give one by --policy FILE.py:NAME"
             )
-        play = env.task.scripted_policy()  # type: ignore[attr-defined]
-        return lambda observations: play(env)
+        return _scripted
     path, _, name = asked.partition(":")
     name = name or "make_policy"
     file = Path(path).expanduser()
@@ -38,9 +38,18 @@ def load_policy(asked: str, env: LearningEnv) -> Policy:
     make = getattr(load_task_module(file), name, None)
     if not callable(make):
         raise SimuloError(f"--policy {asked}: {path} defines no function {name!r} to make a policy with")
-    policy: Any = make(env)
-    if not callable(policy):
-        raise SimuloError(
-            f"--policy {asked}: {name}(env) returned {type(policy).__name__}, not a function of the observations"
-        )
-    return policy
+
+    def made(env: LearningEnv) -> Policy:
+        policy: Any = make(env)
+        if not callable(policy):
+            raise SimuloError(
+                f"--policy {asked}: {name}(env) returned {type(policy).__name__}, not a function of the observations"
+            )
+        return policy
+
+    return made
+
+
+def _scripted(env: LearningEnv) -> Policy:
+    play = env.task.scripted_policy()  # type: ignore[attr-defined]
+    return lambda observations: play(env)

@@ -16,7 +16,7 @@ from simulo.description import RobotDescription, reference_fk
 from simulo.env import LearningEnv
 from simulo.errors import SimuloError
 from simulo.evaluation.counting import wilson95
-from simulo.evaluation.policies import SCRIPTED, Policy, load_policy
+from simulo.evaluation.policies import SCRIPTED, Policy, policy_maker
 from simulo.evaluation.task_file import load_task_class
 from simulo.gate import CollisionGate, Verdict
 from simulo.perception import DeploySimPerception, GridSpec
@@ -35,7 +35,7 @@ class RunSettings:
     task: path of its file. episodes: how many; episode k has seed `seed + k`, whatever else runs beside it. steps: stop
     after so many environment steps, 0 for no limit. robot, gripper: given to a task that asks for one. gated: None
     gates a robot that has collision geometry. on_stop: of the gate. world: None is the task's own `gate_world`, else a
-    map from its cameras. cell [m]: of that map. policy: "scripted", or FILE.py:NAME (see `load_policy`).
+    map from its cameras. cell [m]: of that map. policy: "scripted", or FILE.py:NAME (see `policy_maker`).
     """
 
     task: str
@@ -61,10 +61,11 @@ def run_task(settings: RunSettings, report: Report = lambda label, done, total: 
     """
     started = perf_counter()
     task = make_task(settings)
+    make_policy = policy_maker(settings.policy, task)
     robot = _declared_robot(make_task(settings))
     env, gate = _environment(task, robot.description, settings)
     try:
-        tally = _play(env, load_policy(settings.policy, env), settings, report)
+        tally = _play(env, make_policy(env), settings, report)
     finally:
         env.close()
     ended = len(tally.reasons)
