@@ -216,9 +216,14 @@ def plan_near(model: CollisionModel, sizes: Sizes, device: str) -> Near:
 
 
 def plan_reach(model: CollisionModel, sizes: Sizes, device: str) -> Reach:
-    m, words, out = sizes.num_configurations, -(-len(model.bodies.body) // 32), Reach()
+    m, blocks = sizes.num_configurations, sizes.num_blocks
+    words, out = -(-len(model.bodies.body) // 32), Reach()
     out.bodies = wp.zeros((m, words), dtype=wp.uint32, device=device)
-    out.unknown, out.outside = (wp.zeros(m, dtype=wp.int32, device=device) for _ in range(2))
+    out.unknown, out.outside, out.going = (wp.zeros(m, dtype=wp.int32, device=device) for _ in range(3))
+    out.lattice = wp.zeros((blocks, 12, LANES), dtype=wp.float32, device=device)
+    out.pads = wp.zeros((blocks, 2, LANES), dtype=wp.float32, device=device)
+    out.windows = wp.zeros((blocks, 13, LANES), dtype=wp.int32, device=device)
+    out.clearance = wp.zeros(blocks * LANES, dtype=wp.float32, device=device)
     return out
 
 

@@ -136,6 +136,7 @@ class Launches:
             "reach": Stage(
                 reach_kernel,
                 (bodies, shapes, query, poses, primitives, lattice, self.by_self, self.by_payload, self._reach),
+                Per.BLOCK,
             ),
             "world": Stage(
                 world_kernel,

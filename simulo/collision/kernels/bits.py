@@ -1,6 +1,17 @@
-"""Bits of words: what Warp has no functions for, in C++ that runs everywhere."""
+"""Bits of words and numbers: what Warp has no functions for, or slow ones."""
 
 import warp as wp
+
+
+@wp.func
+def is_number(value: wp.float32) -> wp.bool:
+    """Neither NaN nor infinite. Warp's own is a call into a library, of which a check would take hundreds."""
+    return value - value == 0.0
+
+
+@wp.func
+def are_numbers(values: wp.vec3f) -> wp.bool:
+    return is_number(values[0]) and is_number(values[1]) and is_number(values[2])
 
 
 @wp.func_native("""

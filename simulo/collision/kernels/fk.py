@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from simulo.collision.kernels.bits import are_numbers, is_number
 from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
 from simulo.collision.kernels.types import (
     LANES,
@@ -46,8 +47,8 @@ def rotation_of(pose: pose7) -> wp.mat33f:
 @wp.func
 def finite_pose(pose: pose7) -> wp.bool:
     """Finite, with a quaternion that names a rotation."""
-    n = wp.length(wp.vec4f(pose[3], pose[4], pose[5], pose[6]))
-    return wp.isfinite(pose) and n > 0.5 and n < 2.0
+    n = pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6]
+    return are_numbers(position_of(pose)) and n > 0.25 and n < 4.0
 
 
 @wp.func
@@ -77,14 +78,14 @@ def read_inputs(query: Query, payloads: Payloads, primitives: Primitives, grid: 
     finite = finite and finite_world(query, payloads, primitives, grid, env)
     for j in range(dof):
         value = query.q[m, j]
-        finite = finite and wp.isfinite(value)
+        finite = finite and is_number(value)
         poses_out.columns[block, j, lane] = value
     active = wp.int32(0)
     for g in range(query.measured.shape[1]):
         value = query.measured[env, g]
         if query.measured_active[env, g] != wp.uint8(0):
             active = active | (1 << g)
-            finite = finite and wp.isfinite(value)
+            finite = finite and is_number(value)
         poses_out.columns[block, dof + g, lane] = value
     poses_out.active[m] = active
     poses_out.finite[m] = wp.where(finite, 1, 0)

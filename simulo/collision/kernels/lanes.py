@@ -25,6 +25,8 @@ ONE = f"""
     #define ALL(condition) (-(int)(condition))
     #define ANY(lanes) ((lanes) != 0)
     #define SIZE(a) wp::abs(a)
+    #define FLOOR(a) wp::floor(a)
+    #define INTEGER(a) (I)(a)
     #define LANE(values, lane) values
     #define NUM_LANES 1
     #define WIDE
@@ -39,6 +41,8 @@ BLOCK = f"""
     #define ALL(condition) I(condition)
     #define ANY(lanes) (__builtin_reduce_or(lanes) != 0)
     #define SIZE(a) __builtin_elementwise_abs(a)
+    #define FLOOR(a) __builtin_elementwise_floor(a)
+    #define INTEGER(a) __builtin_convertvector(a, I)
     #define LANE(values, lane) values[lane]
     #define NUM_LANES N
     #define WIDE __attribute__((min_vector_width(512)))
@@ -47,6 +51,8 @@ END = """
     #undef ALL
     #undef ANY
     #undef SIZE
+    #undef FLOOR
+    #undef INTEGER
     #undef LANE
     #undef NUM_LANES
     #undef WIDE

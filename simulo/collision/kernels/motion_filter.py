@@ -7,7 +7,7 @@ they put on the list of what `motion_kernel` judges.
 
 import warp as wp
 
-from simulo.collision.kernels.bits import lowest_bit
+from simulo.collision.kernels.bits import is_number, lowest_bit
 from simulo.collision.kernels.bodies import part_of
 from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
 from simulo.collision.kernels.surroundings import body_frame
@@ -40,7 +40,7 @@ def begin(levers: Levers, query: Query, poses: Poses, way: Way, verdicts: Verdic
         return
     env = query.env[entry]
     rounding = set_out(levers, query, way, m, env)
-    if not wp.isfinite(rounding):
+    if not is_number(rounding):
         if wp.isnan(rounding):
             ways_out.kind[m] = NON_FINITE
         return

@@ -250,11 +250,20 @@ class Reach:
 
     bodies (M, words): bit b % 32 of word b // 32 is set where body b has to be looked at. unknown (M): unknown cells.
     outside (M): bodies past the map's edges.
+    Working memory: going (M): 1 where the world is looked at. In blocks of LANES: lattice (blocks, 12, LANES), as
+    `Poses.hulls`: the lattice in the base frame; pads (blocks, 2, LANES) [m]: what the reach is, and the margin. Of one
+    body at a time: windows (blocks, 13, LANES): the bricks low x, y, z and high x, y, z within either, then not 0 where
+    the body's place is no number; clearance (blocks x LANES) [m]: `voxels.edge_clearance`.
     """
 
     bodies: wp.array2d(dtype=wp.uint32)
     unknown: wp.array(dtype=wp.int32)
     outside: wp.array(dtype=wp.int32)
+    going: wp.array(dtype=wp.int32)
+    lattice: wp.array3d(dtype=wp.float32)
+    pads: wp.array3d(dtype=wp.float32)
+    windows: wp.array3d(dtype=wp.int32)
+    clearance: wp.array(dtype=wp.float32)
 
 
 @wp.struct

@@ -7,7 +7,7 @@ full cubes; everything here is in the lattice's frame or the checked hull's.
 
 import warp as wp
 
-from simulo.collision.kernels.bits import lowest_bit64
+from simulo.collision.kernels.bits import are_numbers, lowest_bit64
 from simulo.collision.kernels.bodies import Part, bare, bounded, half_of, nearly_exact, parts_gap, slack_of
 from simulo.collision.kernels.convex import FAR, ROUNDING
 from simulo.collision.kernels.findings import NONE, Tally, counted, enough
@@ -166,7 +166,7 @@ class Window:
 def bounds_of(shapes: Shapes, placed: Placed) -> Bounds:
     cover = shapes.size[placed.part.shape][3] + slack_of(placed.lever)
     out = Bounds()
-    out.known = wp.where(wp.isfinite(placed.position), 1, 0)
+    out.known = wp.where(are_numbers(placed.position), 1, 0)
     out.middle = placed.position
     out.half = extent(placed.rotation, half_of(shapes, placed.part.shape)) + wp.vec3f(cover, cover, cover)
     return out
@@ -247,7 +247,7 @@ def check_grid(
         sought = -tally.party_b - 2
         if sought < 0:  # a primitive, or nothing
             return tally
-    if not wp.isfinite(placed.position):  # sums of huge inputs; nothing lies in a window around NaN
+    if not are_numbers(placed.position):  # sums of huge inputs; nothing lies in a window around NaN
         return counted(tally, bounded(-FAR), placed.party, NONE, placed.margin, distances)
     bounds = bounds_of(shapes, placed)
     window = window_of(grid, bounds, enough(tally, placed.margin))

@@ -9,6 +9,7 @@ item numbers run on in that order. "moved" is an item's motion bound over the wh
 
 import warp as wp
 
+from simulo.collision.kernels.bits import is_number
 from simulo.collision.kernels.fk import position_of
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import (
@@ -78,7 +79,7 @@ def set_out(levers: Levers, query: Query, way: Way, m: wp.int32, env: wp.int32) 
         there = query.q[m, c]
         way.travel[m // LANES, c, m % LANES] = wp.abs(there - here)
         largest = wp.max(largest, wp.max(wp.abs(here), wp.abs(there)))
-        if not (wp.isfinite(here) and wp.isfinite(there)):
+        if not (is_number(here) and is_number(there)):
             return wp.nan
         outside = wp.min(here, there) < levers.low[c] or wp.max(here, there) > levers.high[c]
         beyond = beyond or (outside and levers.slides[c] != wp.uint8(0))

@@ -9,22 +9,12 @@ import warp as wp
 from simulo.collision.kernels.bits import any_of_columns, lowest_bit64
 from simulo.collision.kernels.bodies import bare, half_of, slack_of
 from simulo.collision.kernels.findings import past
+from simulo.collision.kernels.lanes import lanes_at_once, position_at
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.surroundings import Frame, body_frame, in_base, placed_on
-from simulo.collision.kernels.types import Bodies, Findings, Grid, Poses, Primitives, Query, Reach
-from simulo.collision.kernels.voxels import (
-    CLOSED,
-    Placed,
-    Window,
-    between_bits,
-    bounds_of,
-    box_clearance,
-    count_unknown,
-    edge_clearance,
-    extent,
-    reaches_out,
-    window_of,
-)
+from simulo.collision.kernels.types import LANES, Bodies, Findings, Grid, Poses, Primitives, Query, Reach
+from simulo.collision.kernels.voxels import CLOSED, between_bits, box_clearance, count_unknown, extent, reaches_out
+from simulo.collision.kernels.windows import window_at, window_block, window_one
 
 
 @wp.func
@@ -50,27 +40,39 @@ def reaches_primitive(
 
 @wp.func
 def reaches_cell(
-    shapes: Shapes, grid: Grid, env: wp.int32, placed: Placed, window: Window, above: wp.float32
+    bodies: Bodies, shapes: Shapes, grid: Grid, poses: Poses, env: wp.int32, body: wp.int32, m: wp.int32, reach: Reach
 ) -> wp.bool:
-    """Whether some brick that is not empty lies within `above` [m] of the placed hull's box, and so in the window."""
+    """Whether some brick that is not empty lies within the body's reach, by its window and then its hull's box."""
+    window = window_at(reach, m, 0)
+    low = window.low
+    high = window.high
     counts = grid.counts[0]
     words = (counts[2] + 63) // 64
-    z0 = window.low[2]
-    z1 = window.high[2]
+    z0 = low[2]
+    z1 = high[2]
     columns = grid.columns[env]
     some = wp.uint64(0)  # most windows are empty, and this is the shortest way to see it
     for w in range(z0 // 64, (z1 + 63) // 64):
-        word = any_of_columns(columns, window.low, window.high, counts[1], words, w)
+        word = any_of_columns(columns, low, high, counts[1], words, w)
         some = some | between_bits(word, z0 - 64 * w, z1 - 64 * w)
     if some == wp.uint64(0):
         return False
+    lattice = Frame()
+    block = m // LANES
+    lane = m % LANES
+    for i in range(3):
+        lattice.position[i] = reach.lattice[block, 9 + i, lane]
+        for j in range(3):
+            lattice.rotation[i, j] = reach.lattice[block, 3 * i + j, lane]
+    shape = bodies.body[body][1]
+    placed = placed_on(lattice, body_frame(poses, m, body), bare(shape), body, 0.0)
     brick = 4.0 * grid.cell[0][0]
     half = 0.5 * brick
     turned = wp.transpose(placed.rotation)
-    near = half_of(shapes, placed.part.shape) + extent(turned, wp.vec3f(half, half, half))
-    most = above + shapes.size[placed.part.shape][3] + slack_of(placed.lever)
-    for x in range(window.low[0], window.high[0]):
-        for y in range(window.low[1], window.high[1]):
+    near = half_of(shapes, shape) + extent(turned, wp.vec3f(half, half, half))
+    most = reach.pads[block, 0, lane] + shapes.size[shape][3] + slack_of(placed.lever)
+    for x in range(low[0], high[0]):
+        for y in range(low[1], high[1]):
             column = (x * counts[1] + y) * words
             for w in range(z0 // 64, (z1 + 63) // 64):
                 word = between_bits(columns[column + w], z0 - 64 * w, z1 - 64 * w)
@@ -81,6 +83,32 @@ def reaches_cell(
                     if box_clearance(turned * (middle - placed.position), near) <= most:
                         return True
     return False
+
+
+@wp.func
+def begin(query: Query, poses: Poses, grid: Grid, by_self: Findings, by_payload: Findings, m: wp.int32, reach: Reach):
+    """Nothing in reach of configuration m yet, and where the map lies, if the world is to be looked at."""
+    reached = reach.bodies[m]
+    for w in range(reached.shape[0]):
+        reached[w] = wp.uint32(0)
+    reach.unknown[m] = 0
+    reach.outside[m] = 0
+    reach.going[m] = 0
+    if poses.finite[m] == 0 or by_self.hit[m] != 0 or by_payload.hit[m] != 0:
+        return
+    reach.going[m] = 1
+    env = query.env[m // query.rows[0]]
+    margin = query.margins[env, 1]
+    block = m // LANES
+    lane = m % LANES
+    reach.pads[block, 0, lane] = past(query, margin)
+    reach.pads[block, 1, lane] = margin
+    if grid.present[0] != 0:
+        lattice = in_base(query, poses, m, env, grid.pose[env])
+        for i in range(3):
+            reach.lattice[block, 9 + i, lane] = lattice.position[i]
+            for j in range(3):
+                reach.lattice[block, 3 * i + j, lane] = lattice.rotation[i, j]
 
 
 @wp.kernel(enable_backward=False)
@@ -96,46 +124,48 @@ def reach_kernel(
     by_payload: Findings,
     reach_out: Reach,
 ):
-    """One thread per configuration: the asked bodies that `world_kernel` has to look at."""
-    m = first + wp.tid()
-    if m >= query.count[0]:
+    """One thread per block of configurations (see `lanes`): the asked bodies that `world_kernel` has to look at."""
+    m = first + wp.tid() * lanes_at_once()
+    count = query.count[0]
+    if m >= count:
         return
-    reached = reach_out.bodies[m]
-    for w in range(reached.shape[0]):
-        reached[w] = wp.uint32(0)
-    unknown = wp.int32(0)
-    outside = wp.int32(0)
-    if poses.finite[m] != 0 and by_self.hit[m] == 0 and by_payload.hit[m] == 0:
-        env = query.env[m // query.rows[0]]
-        active = poses.active[m]
-        margin = query.margins[env, 1]
-        above = past(query, margin)
-        lattice = Frame()
-        mapped = grid.present[0] != 0
+    end = wp.min(m + lanes_at_once(), count)
+    for one in range(m, end):
+        begin(query, poses, grid, by_self, by_payload, one, reach_out)
+    mapped = grid.present[0] != 0
+    for i in range(query.num_asked[1]):
+        body = query.bodies[i]
         if mapped:
-            lattice = in_base(query, poses, m, env, grid.pose[env])
-        for i in range(query.num_asked[1]):
-            body = query.bodies[i]
-            if (bodies.gate[body] & ~active) == 0:
-                shape = bodies.body[body][1]
-                frame = body_frame(poses, m, body)
-                near = reaches_primitive(shapes, poses, primitives, m, env, shape, frame.position, above)
+            if end - m == 1:
+                window_one(bodies, shapes, grid, poses, body, m, reach_out)
+            else:
+                window_block(bodies, shapes, grid, poses, body, m, reach_out)
+        for one in range(m, end):
+            if reach_out.going[one] != 0 and (bodies.gate[body] & ~poses.active[one]) == 0:
+                env = query.env[one // query.rows[0]]
+                block = one // LANES
+                lane = one % LANES
+                near = wp.bool(False)
+                if primitives.count[0] > 0:
+                    position = position_at(poses.hulls, one, body)
+                    near = reaches_primitive(
+                        shapes, poses, primitives, one, env, bodies.body[body][1], position,
+                        reach_out.pads[block, 0, lane],
+                    )  # fmt: skip
                 if mapped:
-                    placed = placed_on(lattice, frame, bare(shape), bodies.link[body], margin)
-                    bounds = bounds_of(shapes, placed)
-                    window = window_of(grid, bounds, above)
-                    if not near:
-                        # What is nowhere is for the check itself to refuse.
-                        near = bounds.known == 0 or reaches_cell(shapes, grid, env, placed, window, above)
-                    clearance = edge_clearance(grid, bounds)
+                    if reach_out.windows[block, 12, lane] != 0:
+                        near = True  # for the check itself to refuse
+                    elif not near:
+                        near = reaches_cell(bodies, shapes, grid, poses, env, body, one, reach_out)
+                    clearance = reach_out.clearance[one]
                     if grid.present[0] == CLOSED:
-                        near = near or not clearance > above
-                    outside += reaches_out(clearance, margin)
+                        near = near or not clearance > reach_out.pads[block, 0, lane]
+                    outside = reaches_out(clearance, reach_out.pads[block, 1, lane])
+                    reach_out.outside[one] = reach_out.outside[one] + outside
                     if grid.has_unknown[0] != 0:
-                        if above != margin:
-                            window = window_of(grid, bounds, margin)
-                        unknown += count_unknown(grid, env, window)
+                        reach_out.unknown[one] = reach_out.unknown[one] + count_unknown(
+                            grid, env, window_at(reach_out, one, 6)
+                        )
                 if near:
-                    reached[body >> 5] = reached[body >> 5] | (wp.uint32(1) << wp.uint32(body & 31))
-    reach_out.unknown[m] = unknown
-    reach_out.outside[m] = outside
+                    bit = wp.uint32(1) << wp.uint32(body & 31)
+                    reach_out.bodies[one, body >> 5] = reach_out.bodies[one, body >> 5] | bit
