@@ -18,6 +18,7 @@ from simulo.lowering.limits import (
     MAX_SHAPES,
 )
 from simulo.lowering.meshes import FLATNESS
+from simulo.mjspec import tendon_joints
 
 _MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
 
@@ -44,6 +45,7 @@ def refuse_bad_model(model: mujoco.MjModel, path: Path) -> None:
                 value = getattr(model, field)[index]
                 _refuse_number(value, MAX_LENGTH, f"{path}: {kind} {name(index)}", field.partition("_")[2])
     _refuse_joint_numbers(model, path)
+    _refuse_unread_couplings(model, path)
     for geom in np.flatnonzero(np.isin(model.geom_type, list(_SIZES))):
         sizes = model.geom_size[geom, : _SIZES[int(model.geom_type[geom])]]
         if sizes.min() < FLATNESS:
@@ -91,6 +93,30 @@ def _refuse_joint_numbers(model: mujoco.MjModel, path: Path) -> None:
     for index in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_JOINT):
         label = f"{path}: equality of joint {joint(int(model.eq_obj1id[index]))}"
         _refuse_number(model.eq_data[index, :5], MAX_JOINT_VALUE, label, "polycoef")
+
+
+def _refuse_unread_couplings(model: mujoco.MjModel, path: Path) -> None:
+    """Equalities that move or hold joints and are read as no relation: a joint would be a column that it is not."""
+    joint = _names(model, mujoco.mjtObj.mjOBJ_JOINT)
+    for index in np.flatnonzero(model.eq_active0):
+        kind, first, second = (int(value[index]) for value in (model.eq_type, model.eq_obj1id, model.eq_obj2id))
+        if kind == mujoco.mjtEq.mjEQ_TENDON:
+            names = ", ".join(joint(number) for number in tendon_joints(model, first)) or "a spatial tendon"
+            raise LoweringError(
+                f"{path}: a <tendon> equality couples {names}; write the coupling as a <joint> equality, or set it "
+                "active='false'"
+            )
+        if kind == mujoco.mjtEq.mjEQ_JOINT and second < 0:
+            raise LoweringError(
+                f"{path}: a <joint> equality holds joint {joint(first)} at one value; remove the joint, or the equality"
+            )
+        if kind == mujoco.mjtEq.mjEQ_WELD and model.eq_objtype[index] == mujoco.mjtObj.mjOBJ_BODY:
+            bodies = [model.body(number).name for number in (first, second)]
+            if model.body_weldid[first] != model.body_weldid[second] and 0 not in (first, second):
+                raise LoweringError(
+                    f"{path}: a <weld> equality holds bodies {bodies[0]!r} and {bodies[1]!r} together, between which "
+                    "joints move; remove those joints, or the weld"
+                )
 
 
 def _refuse_number(value: ArrayLike, largest: float, label: str, attribute: str) -> None:

@@ -2,8 +2,8 @@
 
 The XML is lxml's business, its meaning is read here. yourdfpy, the library for it, goes on where this must stop: it
 parses broken XML in recovery mode, takes the first of several roots, hangs an unconnected link on the base, leaves out
-a mesh that it does not find, and lets a mimic joint without its leader stand still, each with a line in a log at most. A
-guard for each of these would have read the whole file before it, so nothing would be left for it to do.
+a mesh that it does not find, and lets a mimic joint without its leader stand still, each with a line in a log at most.
+A guard for each of these would have read the whole file before it, so nothing would be left for it to do.
 """
 
 from __future__ import annotations
@@ -245,6 +245,8 @@ def _origin(element: Element, label: str) -> Pose:
     if origin is None:
         return Pose()
     xyz = numbers(origin.get("xyz", "0 0 0"), 3, f"{label}: <origin> xyz", MAX_LENGTH)
+    for attribute in set(origin.attrib) - {"xyz", "rpy"}:  # such as quat_xyzw of some tools: the turn would be lost
+        raise LoweringError(f"{label}: <origin> has {attribute!r}, which is no attribute of it; write xyz and rpy")
     rpy = numbers(origin.get("rpy", "0 0 0"), 3, f"{label}: <origin> rpy", MAX_JOINT_VALUE)
     return Pose.from_rpy(xyz, rpy)
 

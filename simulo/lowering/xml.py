@@ -124,10 +124,15 @@ def only(element: Element, tag: str, label: str) -> Element | None:
     return found[0] if found else None
 
 
+_NO_NUMBER = re.compile(r"[^\x00-\x7f]|_")  # what Python reads in a number and nobody else does: 1_0, Arabic digits
+
+
 def numbers(text: str, count: int, label: str, largest: float) -> list[float]:
     """`count` finite numbers of at most `largest` in size, from an attribute's text."""
     noun = "number" if count == 1 else "numbers"
     try:
+        if _NO_NUMBER.search(text):
+            raise ValueError(f"could not convert {text[:80]!r}")
         values = [float(word) for word in text.split()]
     except ValueError as error:
         hint = "; expand the file with xacro first" if "${" in text or "$(" in text else f"; write {count} {noun}"

@@ -33,6 +33,12 @@ def coupled(polycoef: str, first: str = "j", second: str = "k") -> str:
     return model(bodies, after=f"<equality>{equality}</equality>")
 
 
+def held(equality: str, tendon: str = "") -> str:
+    inner = "<body name='b'><joint name='k'/><geom size='1'/></body>"
+    bodies = f"<body name='a'><joint name='j'/><geom size='1'/>{inner}</body>"
+    return model(bodies, after=f"<tendon>{tendon}</tendon><equality>{equality}</equality>")
+
+
 def mesh(attributes: str, compiler: str = "") -> str:
     asset = f"<compiler {compiler}/><asset><mesh name='m' {attributes}/></asset>"
     return model("<body name='arm'><geom type='mesh' mesh='m'/></body>", before=asset)
@@ -114,7 +120,13 @@ NUMBERS = {
     "coupling-absurd": (coupled("0 1e9 0 0 0"), "joint 'j'", "correct its unit"),
     "coupling-of-nobody": (coupled("0 1 0 0 0", second="ghost"), "ghost", "repair"),
     "coupling-of-itself": (coupled("0 1 0 0 0", second="j"), "'j' is repeated", "repair"),
-}
+    "coupling-to-nothing": (held("<joint joint1='j' polycoef='.5 0 0 0 0'/>"), "'j' at one value", "remove the joint"),
+    "coupling-by-a-tendon": (
+        held("<tendon tendon1='t'/>", "<fixed name='t'><joint joint='j' coef='1'/><joint joint='k' coef='2'/></fixed>"),
+        "couples 'j', 'k'", "<joint> equality",
+    ),
+    "welded-across-a-joint": (held("<weld body1='a' body2='b'/>"), "'a' and 'b'", "remove those joints"),
+}  # fmt: skip
 
 PARTS = {
     "two-bodies-of-a-name": (model("<body name='a'><geom size='1'/></body>" * 2), "'a'", "repair"),

@@ -143,6 +143,12 @@ SHAPES = {
     "no-shape": (robot(link("a", shape(""))), "link 'a', collision 0", "give it one"),
     "two-shapes": (robot(link("a", shape("<box size='1 1 1'/><sphere radius='1'/>"))), "link 'a'", "give it one"),
     "no-geometry": (robot(link("a", "<visual/>")), "link 'a', visual 0", "give it one"),
+    "size-with-underscore": (robot(link("a", shape("<box size='1_0 1 1'/>"))), "'1_0 1 1'", "write 3 numbers"),
+    "size-in-other-digits": (robot(link("a", shape("<box size='\u0661 1 1'/>"))), "box size", "write 3 numbers"),
+    "origin-by-quaternion": (
+        robot(link("a", BOX.replace("<geometry>", "<origin quat_xyzw='0 0 1 0'/><geometry>", 1))), "'quat_xyzw'",
+        "write xyz and rpy",
+    ),
     "unknown-shape": (robot(link("a", shape("<torus/>"))), "<torus>", "are lowered"),
     "misspelt-collision": (robot(link("a", BOX.replace("collision", "Collision"))), "link/Collision", "shapes belong"),
     "shape-beside-geometry": (
