@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +14,10 @@ from simulo.cli.output import JsonFile, err, out, progress
 
 def lower(
     robot: Annotated[
-        str, typer.Argument(help="A name of `simulo robots`, the folder of a robot.yaml, or a bare .urdf or .xml file.")
+        str,
+        typer.Argument(
+            help="A name of `simulo robots`, the folder of a robot.yaml, or a bare .urdf or .xml file; all with --check."
+        ),
     ],
     tight_link: Annotated[
         list[str] | None, typer.Option("--tight-link", metavar="LINK=N", help="Cut a link into N slabs. Repeatable.")
@@ -40,6 +44,12 @@ def lower(
     json: JsonFile = None,
 ) -> None:
     """Make a robot's collision.json from its model file. With --check, exit code 1 when it is not what is committed."""
+    if robot == "all":
+        if not check or auto or rule is not None or tight_link or decompose or out_dir or srdf:
+            raise typer.BadParameter("all goes with --check alone", param_hint="ROBOT")
+        if check_all():
+            raise typer.Exit(1)
+        return
     if rule is not None:
         show_rules(robot, rule, json)
         return
@@ -49,6 +59,23 @@ def lower(
     code = lower_command(robot, slabs, out_dir, check, pieces, srdf)
     if code:
         raise typer.Exit(code)
+
+
+def check_all() -> int:
+    """--check of every packaged robot, but for those that are made on request and are not lowered here. Returns the
+    exit code, and prints what each took."""
+    from simulo.description import list_robots
+    from simulo.description.load import geometry_path, load_robot_file
+
+    code = 0
+    for name in list_robots():
+        if load_robot_file(name).geometry == "on_request" and not geometry_path(name).is_file():
+            out.print(f"{name}: made on request, and not here: nothing to check", highlight=False, soft_wrap=True)
+            continue
+        started = time.perf_counter()
+        code = max(code, lower_command(name, {}, None, check=True))
+        out.print(f"{name}: {time.perf_counter() - started:.0f} s", highlight=False, soft_wrap=True)
+    return code
 
 
 def lower_command(

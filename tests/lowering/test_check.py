@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulo.cli.lower import lower_command
+from simulo.cli.lower import check_all, lower_command
 from simulo.description.files import BoxEntry, CollisionFile, GeometryEntry, PieceEntry, parse_collision_file
 from simulo.lowering.compare import differences
 from simulo.paths import data_path
@@ -117,3 +117,27 @@ def test_missing_links_rows_and_joints_are_named(committed: CollisionFile) -> No
     turned = changed(committed, exempt_pairs=committed.exempt_pairs[::-1])
     assert differences(turned, committed) == ["exempt_pairs are in another order"]
     assert differences(changed(committed, joints=committed.joints[1:]), committed) == ["joints differ"]
+
+
+def test_all_robots_are_checked_and_one_difference_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
+    (tmp_path / "r.urdf").write_text(robot(link("a")))
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    for folder, geometry in zip(folders, ("committed", "committed", "on_request"), strict=True):
+        folder.mkdir()
+        (folder / "robot.yaml").write_text(
+            f"{{name: {folder.name}, root_link: a, joints: [], geometry: {geometry},"
+            " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
+        )
+    for folder in folders[:2]:
+        assert lower_command(str(folder), {}, None, check=False) == 0
+    monkeypatch.setattr("simulo.description.list_robots", lambda: [str(folder) for folder in folders])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert check_all() == 0
+    said = capsys.readouterr().out
+    assert said.count("byte for byte") == 2 and "third: made on request, and not here" in said
+    (folders[0] / "collision.json").unlink()
+    assert check_all() == 1
+    assert "first" in capsys.readouterr().err
