@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from torch import Tensor
 
@@ -40,12 +40,12 @@ def policy_maker(asked: str, task: Task) -> Callable[[LearningEnv], Policy]:
         raise SimuloError(f"--policy {asked}: {path} defines no function {name!r} to make a policy with")
 
     def made(env: LearningEnv) -> Policy:
-        policy: Any = make(env)
+        policy = make(env)
         if not callable(policy):
             raise SimuloError(
                 f"--policy {asked}: {name}(env) returned {type(policy).__name__}, not a function of the observations"
             )
-        return policy
+        return cast(Policy, policy)
 
     return made
 
