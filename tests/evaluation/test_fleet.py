@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from simulo.cli import app
 from simulo.description import load_description
-from simulo.evaluation.fleet import STALE, FleetError, fleet_tables, keep
+from simulo.evaluation.fleet import STALE, FleetError, fleet_tables, keep, kind_of
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "benchmarks" / "results" / "fleet"
 
 FIGURES = {
     "robot": "gantry", "digest": "", "poses": 20_000, "contacts": 90, "missed": 0, "false_stops": 10, "unjudged": 0,
@@ -58,3 +62,21 @@ def test_a_sweep_is_kept_as_it_is_written(tmp_path) -> None:
     result = CliRunner().invoke(app, [*command, "--keep", str(kept)])
     assert result.exit_code == 0, result.output
     assert json.loads((kept / "gantry-mesh-one_hull.json").read_text()) == json.loads(file.read_text())
+
+
+def test_the_page_carries_what_the_command_prints() -> None:
+    """So a row of geometry that has been lowered or edited since its sweep is not to be seen without saying so."""
+    result = CliRunner().invoke(app, ["fleet", str(KEPT)])
+    assert result.exit_code == 0, result.output
+    printed = [line for line in result.output.splitlines() if line.startswith("|")]
+    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    assert printed and printed == [line for line in page.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_nothing_was_missed_in_as_many_poses_as_are_asked_for(path: Path) -> None:
+    row = json.loads(path.read_text(encoding="utf-8"))
+    assert path.stem == f"{row['robot']}-{kind_of(row['truth'], row['one_hull'])}" and row["seed"] == 20260924
+    assert row["poses"] >= {"hull": 100_000, "mesh": 20_000, "mesh-one_hull": 3_000}[path.stem.partition("-")[2]]
+    assert row["missed"] == row["unjudged"] == 0 and row["rest"]["clear"]
+    assert row["truth"] == "hull" or row["outside"]["vertices_outside"] == row["outside"]["triangles_outside"] == 0
