@@ -16,7 +16,7 @@ def lower(
     robot: Annotated[
         str,
         typer.Argument(
-            help="A name of `simulo robots`, the folder of a robot.yaml, or a bare .urdf or .xml file; all with --check."
+            help="A name of `simulo robots`, the folder of a robot.yaml, a bare .urdf or .xml file; all, with --check."
         ),
     ],
     tight_link: Annotated[
