@@ -25,7 +25,8 @@ class CoalPeer:
 
     cells: centres [m], shape (K, 3), and full edge [m] of occupied cells of a lattice with a corner at the base frame's
     origin. With them the moving links are asked against coal's octree of them, without them the links against each
-    other. whole_links: one hull a link, where the description may have pieces.
+    other. whole_links: one hull a link, where the description may have pieces. link_order: ask the pairs as the links
+    are numbered, as a model comes, instead of the largest links first, as simulo does.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class CoalPeer:
         model: CollisionModel,
         cells: tuple[NDArray[np.float64], float] | None = None,
         whole_links: bool = False,
+        link_order: bool = False,
     ) -> None:
         self._description = description
         self._robot, placed = _tree(description)
@@ -46,7 +48,10 @@ class CoalPeer:
                 part = pinocchio.GeometryObject(f"{link}_{index}", joint, placement, shape)
                 numbers.setdefault(link, []).append(self._hulls.addGeometryObject(part))
         if cells is None:
-            asked = [(a, b) for first, second in model.pairs for a in numbers[first] for b in numbers[second]]
+            pairs = model.pairs
+            if link_order:
+                pairs = sorted(pairs, key=lambda pair: sorted(model.link_index(name) for name in pair))
+            asked = [(a, b) for first, second in pairs for a in numbers[first] for b in numbers[second]]
         else:
             tree = pinocchio.GeometryObject("cells", 0, pinocchio.SE3.Identity(), coal.makeOctree(*cells))
             world = self._hulls.addGeometryObject(tree)

@@ -138,6 +138,8 @@ def _peers(
         peer = CoalPeer(description, model)
         rows = peer.positions(poses)
         peers["pinocchio with coal"] = (VERSION, _one_by_one(peer.collides, rows))
+        unsorted = CoalPeer(description, model, link_order=True)
+        peers["pinocchio with coal, pairs in the links' order"] = (VERSION, _one_by_one(unsorted.collides, rows))
         peers["pinocchio with coal, distances"] = (VERSION, _one_by_one(peer.distances, rows[:DISTANCE_POSES]))
     return peers
 
