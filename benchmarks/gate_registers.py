@@ -42,10 +42,10 @@ def registers(folder: Path, arch: int) -> dict[str, dict[str, int]]:
     for module in MODULES:
         wp.compile_aot_module(module, arch=arch, module_dir=str(folder), use_ptx=True)
     for file in sorted(folder.rglob("*.ptx")):
-        # NVRTC may be newer than ptxas, and ends its text with a zero byte; nothing here is younger than version 8.1,
-        # which motion needs: its parameters are more than 4352 bytes.
+        # NVRTC may be newer than ptxas, and ends its text with a zero byte; nothing here is younger than version 8.3,
+        # which says which bytes of a wide load are used.
         text = file.read_text().rstrip("\0")
-        file.write_text(re.sub(r"^\.version .*$", ".version 8.1", text, count=1, flags=re.MULTILINE))
+        file.write_text(re.sub(r"^\.version .*$", ".version 8.3", text, count=1, flags=re.MULTILINE))
         command = ["ptxas", f"-arch=sm_{arch}", "-v", "-o", "/dev/null", str(file)]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
         for entry in _ENTRY.finditer(told):
