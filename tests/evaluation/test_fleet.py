@@ -78,5 +78,6 @@ def test_nothing_was_missed_in_as_many_poses_as_are_asked_for(path: Path) -> Non
     row = json.loads(path.read_text(encoding="utf-8"))
     assert path.stem == f"{row['robot']}-{kind_of(row['truth'], row['one_hull'])}" and row["seed"] == 20260924
     assert row["poses"] >= {"hull": 100_000, "mesh": 20_000, "mesh-one_hull": 3_000}[path.stem.partition("-")[2]]
-    assert row["missed"] == row["unjudged"] == 0 and row["rest"]["clear"]
+    assert row["missed"] == row["unjudged"] == 0
+    assert row["one_hull"] or row["rest"]["clear"], "of the geometry that is shipped"
     assert row["truth"] == "hull" or row["outside"]["vertices_outside"] == row["outside"]["triangles_outside"] == 0
