@@ -27,7 +27,8 @@ class Closing:
 
 @dataclass(frozen=True)
 class LiveRobot:
-    """A robot in N environments. Every tensor's memory is read anew by each check, and must stay where it is.
+    """A robot in N environments. The tensors' memory is read anew by each check and must stay where it is, but for
+    limits, of which a copy is made.
 
     targets (N, dof) [rad or m], float32, limits (dof, 2): what is judged is the one clamped to the other. positions
     (N, ...) [rad or m], float32 or float64, columns (dof,), int64: where the joints are measured. holding (N, hands),

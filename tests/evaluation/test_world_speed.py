@@ -1,5 +1,8 @@
 """The world check beside coal's octree: the same cells, the same answers, and figures for all of it."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -64,3 +67,10 @@ def test_a_robot_as_published_has_the_pairs_that_are_published(panda) -> None:
     assert {frozenset((p.link_a, p.link_b)) for p in model.exempt} >= {frozenset(("link7", "hand"))}
     figures = bench_gate("franka_panda", batches=(1, 2), worlds=False, as_published=True)
     assert figures["pairs"] == 28 and figures["share_of_step"] is None and figures["worlds"] == []
+
+
+def test_the_committed_run_agreed_with_coal_on_every_pose() -> None:
+    run = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "gate_speed-openarm.json").read_text())
+    assert [world["occupied"] for world in run["worlds"]] == [14_000, 100_000]
+    assert [world["verdicts"]["poses"] for world in run["worlds"]] == [10_000, 10_000]
+    assert [world["verdicts"]["differ"] for world in run["worlds"]] == [0, 0]
