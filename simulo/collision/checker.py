@@ -19,8 +19,9 @@ from simulo.collision.model import CollisionModel
 from simulo.collision.motion import MotionBounds
 from simulo.collision.motion_buffers import MotionBuffers
 from simulo.collision.parties import PartyCodes
+from simulo.collision.question import Question
 from simulo.collision.raw_verdict import RawVerdict
-from simulo.collision.selection import Links, Selection, select
+from simulo.collision.selection import Links
 from simulo.collision.selftest import prove_live, self_test
 from simulo.collision.shapes import ConvexShape
 from simulo.collision.world import Payload, Primitives, VoxelGrid
@@ -59,9 +60,8 @@ class CollisionChecker:
         self.device = resolve_device(device)
         self.sizes = Sizes(num_envs, horizon, max_payloads, max_primitives)
         self.parties = PartyCodes(model, max_payloads)
-        everything = select(model, max_payloads, None)
-        self._asked = self._everything = everything
         self._query = QueryBuffers.plan(model, self.sizes, self.device)
+        self._question = Question(model, self.sizes, self._query, self.device, motion is not None)
         self._world = WorldBuffers.plan(model, self.sizes, self.device)
         self._live = LiveOutputs(self._query)
         self._live_asked: bool | None = None  # of the world or not: what the last call left the query set up for
@@ -71,17 +71,14 @@ class CollisionChecker:
         slots = self._first_primitive_slot + max_primitives
         self._library = ShapeLibrary(model.shapes, slots, str(self.device))
         self._primitives: Primitives | None = None
-        self._selections: dict[Links, Selection] = {None: everything}
-        self._settings: tuple[object, ...] = ()
-        self._defaulted: set[str] = {"base_pose", "measured", "measured_active", "map_status", "env_ids"}
         self._motion = (
             None if motion is None else MotionBuffers(model, motion, self.sizes, self._query.start, self.device)
         )
         self._launches = Launches(
             model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion
         )
-        self._put_selection(everything)
         self.set_margins(self_margin, world_margin)
+        everything = self._question.everything
         self_test(
             self._launches, self._query, self._world, model, self._library, everything, self._first_primitive_slot
         )
@@ -120,12 +117,11 @@ class CollisionChecker:
         self._live_asked = None
         configurations = as_rows(q, self.model.joint_names, self.device)
         entries, rows, _dof = configurations.shape
-        ids = self._entry_ids(entries, env_ids)
-        self._put_env_inputs(base_pose, measured, measured_active, map_status)
-        self._put_start(start)
-        self._widen(widen)
-        selection = self._selection(links)
-        self._use(selection)
+        ids = self._question.entry_ids(entries, env_ids)
+        self._question.put_env_inputs(base_pose, measured, measured_active, map_status)
+        self._question.put_start(start)
+        self._question.widen(widen)
+        self._question.ask(links)
         room = min(self.sizes.num_envs, self.sizes.num_configurations // rows)
         if room == 0:
             raise CollisionModelError(
@@ -147,7 +143,7 @@ class CollisionChecker:
         prove_live(self._launches, self._query, robot, columns)
         self._launches.record()
         self._live_asked = None
-        self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
+        self._question.env_inputs_changed()
 
     def check_live(self, world: bool = True) -> tuple[RawVerdict, bool | None]:
         """`check` of every environment's one configuration, as the robot that `read_live` was given is commanded now,
@@ -165,20 +161,16 @@ class CollisionChecker:
 
     def _set_up_live(self, world: bool) -> None:
         entries = self.sizes.num_envs
-        self._widen(None)
-        self._use(self._everything)
-        self._put_env_ids(None, entries)
-        self._put_settings(entries, 1, world, False)
-        self._defaulted -= {"base_pose", "measured", "measured_active", "map_status"}
+        self._question.widen(None)
+        self._question.ask(None)
+        self._question.put_env_ids(None, entries)
+        self._question.put_settings(entries, 1, world, False)
+        self._question.env_inputs_changed()
         self._live_asked = world
 
     def set_margins(self, self_margin: float, world_margin: float) -> None:
         """Margins [m] of the robot against itself and its payloads, and of both against the world."""
-        if not (np.isfinite([self_margin, world_margin]).all() and min(self_margin, world_margin) >= 0.0):
-            raise CollisionModelError(f"margins must be finite and >= 0 m, got {self_margin!r} and {world_margin!r}")
-        self._margins = torch.tensor([self_margin, world_margin], device=self.device)
-        self._widened = True
-        self._widen(None)
+        self._question.set_margins(self_margin, world_margin)
 
     def set_voxels(self, grid: VoxelGrid) -> None:
         """Use this map from now on, a copy of it. A map of other brick counts plans its memory anew."""
@@ -359,116 +351,13 @@ class CollisionChecker:
         entries, rows, dof = configurations.shape
         query = self._query
         query.q[: entries * rows].copy_(configurations.reshape(entries * rows, dof))
-        self._put_env_ids(ids, entries)
-        self._put_settings(entries, rows, world, distances)
+        self._question.put_env_ids(ids, entries)
+        self._question.put_settings(entries, rows, world, distances)
         query.verdicts[0].fill_(int(Kind.NOT_EVALUATED))
         if self._motion is not None:
             self._motion.kind.fill_(int(Kind.NOT_EVALUATED))
         self._launches.run()
         return query.verdicts[:, :entries].clone()
-
-    def _put_env_ids(self, ids: torch.Tensor | None, entries: int) -> None:
-        if ids is not None:
-            self._query.env[:entries].copy_(ids)
-            self._defaulted.discard("env_ids")
-        elif "env_ids" not in self._defaulted:
-            self._query.env.copy_(torch.arange(self.sizes.num_envs))
-            self._defaulted.add("env_ids")
-
-    def _put_settings(self, entries: int, rows: int, world: bool, distances: bool) -> None:
-        asked = self._asked
-        settings = (
-            entries * rows, rows, int(distances), len(asked.pairs), len(asked.bodies) if world else 0, int(world),
-            asked.num_plain,
-        )  # fmt: skip
-        if settings != self._settings:
-            self._query.settings.copy_(torch.tensor(settings, dtype=torch.int32))
-            self._settings = settings
-
-    def _entry_ids(self, entries: int, env_ids: EnvIds | None) -> torch.Tensor | None:
-        if env_ids is None:
-            if entries != self.sizes.num_envs:
-                raise CollisionModelError(
-                    f"q has {entries} entries and this checker {self.sizes.num_envs} environments; "
-                    "pass env_ids, one per entry"
-                )
-            return None
-        ids = resolve_env_ids(env_ids, self.sizes.num_envs, self.device)
-        if len(ids) != entries:
-            raise CollisionModelError(f"q has {entries} entries, env_ids {len(ids)}; there must be one id per entry")
-        return ids
-
-    def _put_env_inputs(
-        self,
-        base_pose: torch.Tensor | None,
-        measured: torch.Tensor | None,
-        measured_active: torch.Tensor | None,
-        map_status: torch.Tensor | None,
-    ) -> None:
-        n, hands, query = self.sizes.num_envs, len(self.model.grippers), self._query
-        if (measured is None) != (measured_active is None):
-            raise CollisionModelError("measured and measured_active belong together; pass both or neither")
-        self._put("base_pose", base_pose, query.base_pose, (n, 7), torch.float32, [0.0, 0, 0, 1, 0, 0, 0])
-        self._put("measured", measured, query.measured[:, :hands], (n, hands), torch.float32, 0.0)
-        self._put("measured_active", measured_active, query.measured_active[:, :hands], (n, hands), torch.bool, 0)
-        self._put("map_status", map_status, query.map_status, (n,), torch.int8, 0)
-
-    def _widen(self, widen: torch.Tensor | None) -> None:
-        """Put the margins, wider by `widen` [m] for this call; below zero or no number is infinitely wide."""
-        if widen is not None:
-            refuse_unless("widen", widen, (self.sizes.num_envs,), torch.float32, self.device)
-            self._query.margins.copy_(self._margins + widen.where(widen >= 0.0, torch.inf)[:, None])
-        elif self._widened:
-            self._query.margins.copy_(self._margins.expand(self.sizes.num_envs, 2))
-        self._widened = widen is not None
-
-    def _put_start(self, start: torch.Tensor | None) -> None:
-        if (start is None) != (self._motion is None):
-            raise CollisionModelError(
-                "start says where the way to the first row begins: it belongs to a checker that was constructed with "
-                "motion bounds; pass both or neither"
-            )
-        if start is not None and self._motion is not None:
-            refuse_unless("start", start, tuple(self._query.start.shape), torch.float32, self.device)
-            self._query.start.copy_(start)
-
-    def _put(
-        self,
-        name: str,
-        values: torch.Tensor | None,
-        target: torch.Tensor,
-        shape: tuple[int, ...],
-        dtype: torch.dtype,
-        default: float | list[float],
-    ) -> None:
-        """Copy an input into its place, or its default when the last call did not leave it there."""
-        if values is not None:
-            refuse_unless(name, values, shape, dtype, self.device)
-            target.copy_(values)
-            self._defaulted.discard(name)
-        elif name not in self._defaulted:
-            target.copy_(torch.tensor(default, dtype=target.dtype).expand(target.shape))
-            self._defaulted.add(name)
-
-    def _selection(self, links: Links) -> Selection:
-        if not isinstance(links, str | tuple | None):
-            raise CollisionModelError(f"links must be a name, a pair of names or None, got {type(links).__name__}")
-        if links not in self._selections:
-            self._selections[links] = select(self.model, self.sizes.payloads_per_gripper, links)
-        return self._selections[links]
-
-    def _use(self, selection: Selection) -> None:
-        if self._asked is not selection:
-            self._put_selection(selection)
-
-    def _put_selection(self, selection: Selection) -> None:
-        query = self._query
-        query.pairs[: len(selection.pairs)].copy_(selection.pairs)
-        query.bodies[: len(selection.bodies)].copy_(selection.bodies)
-        query.slot_asked[: len(selection.slots)].copy_(selection.slots)
-        query.link_asked.copy_(selection.links)
-        query.expected_pairs.copy_(selection.expected_pairs)
-        self._asked = selection
 
     def _payload_slot(self, gripper: str, slot: int) -> int:
         per_hand = self.sizes.payloads_per_gripper

@@ -310,14 +310,14 @@ def test_reach_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q
     quick = checker.check(q).block
     reach, launches = checker._launches._reach, checker._launches
     looked_at = np.unpackbits(reach.bodies.numpy().view(np.uint8), axis=1).sum(1)
-    asked = len(checker._asked.bodies)
+    asked = len(checker._question.asked.bodies)
     cleared = (quick[0] == int(Kind.CLEAR)) | (quick[0] == int(Kind.WORLD))
     assert looked_at[cleared.numpy()].mean() < 0.6 * asked, "it must have culled"
     for stage in ("fk", "near", "self", "payload", "reach"):
         launches.launch(stage)
     hit = (launches.by_self.hit.numpy() + launches.by_payload.hit.numpy() > 0)[:, None]
     everything = np.zeros_like(reach.bodies.numpy())
-    for body in checker._asked.bodies.tolist():
+    for body in checker._question.asked.bodies.tolist():
         if openarm_model.bodies.gate[body] == 0:
             everything[:, body // 32] |= np.uint32(1 << (body % 32))
     reach.bodies.assign(np.where(hit, 0, everything).astype(np.uint32))
