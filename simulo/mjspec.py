@@ -1,15 +1,17 @@
-"""A robot's MJCF files as one MuJoCo specification, and what its actuators move: the same for the lowering and for the
-backend."""
+"""A robot's MJCF files as one MuJoCo specification, what its actuators move, and pieces as geoms: the same for the
+lowering, the backend and the evaluation."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import mujoco
 import numpy as np
 
+from simulo.description.schema import ConvexPiece
 from simulo.description.sources import AttachedFile, ModelFiles
 from simulo.errors import ModelSourceError
 
@@ -176,3 +178,20 @@ def _shift_anchor(equality: mujoco.MjsEquality, body: str, shift: np.ndarray) ->
         )
     if equality.name1 == body:
         equality.data = np.concatenate([equality.data[:3] - shift, equality.data[3:]])
+
+
+def add_piece(
+    spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, piece: ConvexPiece, **options: Any
+) -> mujoco.MjsGeom:
+    """A piece as a geom of that name on its link's body: a hull as a mesh, a sphere or a capsule as itself. options: of
+    the geom."""
+    if piece.kind == "sphere":
+        size = [piece.radius, 0.0, 0.0]
+        return body.add_geom(name=name, type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=piece.vertices[0], size=size, **options)
+    if piece.kind == "capsule":
+        size, ends = [piece.radius, 0.0, 0.0], piece.vertices.ravel()
+        return body.add_geom(name=name, type=mujoco.mjtGeom.mjGEOM_CAPSULE, fromto=ends, size=size, **options)
+    mesh = spec.add_mesh(name=name)
+    mesh.uservert = np.asarray(piece.vertices, np.float64).ravel().tolist()
+    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # of a sliver's volume MuJoCo may make nothing
+    return body.add_geom(name=name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **options)

@@ -1,4 +1,4 @@
-"""Bodies: the posed links that have geometry, each a hull and the pieces inside it."""
+"""Bodies: the posed links that have geometry, each a convex piece, or a hull and the pieces inside it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Pool:
         """Pack a piece in the frame of its box, re-centred on its vertices as float32 leaves them."""
         rotation = piece.box_pose.rotation
         local = (np.asarray(piece.vertices, np.float64) - np.asarray(piece.box_pose.position)) @ rotation
-        packed = pack_shape(ConvexShape(local))
+        packed = pack_shape(ConvexShape(local, piece.radius))
         self.shapes.append(packed)
         origin = np.asarray(piece.box_pose.position) + rotation @ packed.offset.astype(np.float64)
         return _Placed(len(self.shapes) - 1, rotation, origin)

@@ -85,6 +85,8 @@ def hull_depth(a: ArrayLike, b: ArrayLike) -> float:
     """Penetration depth [m] of two overlapping hulls: the least translation that separates them, 0 where apart."""
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     difference = (left[:, None] - right[None]).reshape(-1, 3)
+    if np.linalg.matrix_rank(difference - difference[0], tol=1e-12) < 3:  # points and segments: a hair's breadth parts
+        return 0.0
     offsets = ConvexHull(difference).equations[:, 3]
     return max(0.0, float((-offsets).min()))
 
@@ -102,7 +104,8 @@ def cell_corners(centre: ArrayLike, cell: float, rotation: ArrayLike) -> Points:
 
 
 def posed_pieces(description: RobotDescription, q: ArrayLike) -> dict[str, list[Points]]:
-    """Vertices [m] of every link's pieces in the base frame at one configuration q [rad or m], shape (dof,)."""
+    """Vertices [m] of every link's pieces in the base frame at one configuration q [rad or m], shape (dof,); what balls
+    are around them the description says."""
     poses = reference_fk(description, q)
     return {
         link: [np.asarray(p.vertices) @ poses[link][:3, :3].T + poses[link][:3, 3] for p in geometry.pieces]
@@ -112,11 +115,14 @@ def posed_pieces(description: RobotDescription, q: ArrayLike) -> dict[str, list[
 
 def self_distances(description: RobotDescription, q: ArrayLike) -> list[ReferencePair]:
     """Every pair that is not disabled, at one configuration."""
-    pieces = posed_pieces(description, q)
+    balls = {link: [piece.radius for piece in geometry.pieces] for link, geometry in description.geometry.items()}
+    pieces = {
+        link: list(zip(placed, balls[link], strict=True)) for link, placed in posed_pieces(description, q).items()
+    }
     skipped = {frozenset((p.link_a, p.link_b)) for p in description.disabled_pairs}
     links = [name for name in description.links if name in pieces]
     return [
-        ReferencePair(a, b, min(signed_distance(p, r) for p in pieces[a] for r in pieces[b]))
+        ReferencePair(a, b, min(signed_distance(p, r) - x - y for p, x in pieces[a] for r, y in pieces[b]))
         for i, a in enumerate(links)
         for b in links[i + 1 :]
         if frozenset((a, b)) not in skipped

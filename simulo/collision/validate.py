@@ -124,13 +124,17 @@ def _refuse_geometry(description: RobotDescription, where: str, geometry: LinkGe
 
 def _refuse_piece(description: RobotDescription, where: str, piece: ConvexPiece) -> None:
     vertices, half = np.asarray(piece.vertices), np.asarray(piece.box_half)
-    if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) < 4:
-        raise _broken(description, f"{where} has vertices of shape {vertices.shape}, must be (V, 3) with V >= 4")
+    if not (np.isfinite(piece.radius) and piece.radius >= 0.0):
+        raise _broken(description, f"{where} has a ball of radius {piece.radius!r} m, must be finite and not negative")
+    count = "V >= 4" if piece.radius == 0.0 else "V 1 or 2"
+    right = len(vertices) >= 4 if piece.radius == 0.0 else len(vertices) in (1, 2)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or not right:
+        raise _broken(description, f"{where} has vertices of shape {vertices.shape}, must be (V, 3) with {count}")
     if not np.isfinite(vertices).all():
         raise _broken(description, f"{where} has vertices that are not finite")
     if half.shape != (3,) or not np.isfinite(half).all() or not (half > 0.0).all():
         raise _broken(description, f"{where} has box half edges {piece.box_half!r}, must be 3 finite positive numbers")
     local = (vertices - np.asarray(piece.box_pose.position)) @ piece.box_pose.rotation
-    outside = float((np.abs(local) - half).max())
+    outside = float((np.abs(local) - half).max()) + piece.radius
     if outside > _BOX_SLOP:
         raise _broken(description, f"{where} leaves its own box by {outside * 1e3:.3f} mm")

@@ -245,5 +245,5 @@ def _hand_lever(description: RobotDescription, link: str, frame: Pose) -> float:
             to_end = back @ poses[name]
             for piece in description.geometry[name].pieces:
                 local = np.asarray(piece.vertices) @ to_end[:3, :3].T + to_end[:3, 3]
-                furthest = max(furthest, float(np.linalg.norm(local, axis=1).max()))
+                furthest = max(furthest, float(np.linalg.norm(local, axis=1).max()) + piece.radius)
     return furthest

@@ -137,16 +137,24 @@ class Gripper:
 
 @dataclass(frozen=True)
 class ConvexPiece:
-    """A certified convex hull inside its 26-DOP inside its oriented box, all in the link frame.
+    """A certified convex solid inside its 26-DOP inside its oriented box, all in the link frame.
 
-    vertices [m], shape (V, 3). box: pose of the box frame in the link, half extents [m], shape (3,).
-    dop [m], shape (13, 2): lower and upper offset along `DOP_DIRECTIONS`, in the box frame.
+    The solid is the hull of `vertices` swept by a ball: a hull or a box without one, a sphere of one vertex, a capsule
+    of two. vertices [m], shape (V, 3). box: pose of the box frame in the link, half extents [m], shape (3,).
+    dop [m], shape (13, 2): lower and upper offset along `DOP_DIRECTIONS`, in the box frame. radius [m]: the ball's.
     """
 
     vertices: NDArray[np.float64]
     box_pose: Pose
     box_half: Vector
     dop: NDArray[np.float64]
+    radius: float = 0.0
+
+    @property
+    def kind(self) -> Literal["hull", "sphere", "capsule"]:
+        if self.radius == 0.0:
+            return "hull"
+        return "sphere" if len(self.vertices) == 1 else "capsule"
 
 
 # The 13 axes of the 26-DOP (Klosowski et al. 1998): 3 faces, 6 edges, 4 corners of a cube, not normalised.
@@ -164,7 +172,7 @@ DOP_DIRECTIONS: NDArray[np.float64] = np.array(
 class LinkGeometry:
     """A link's collision geometry: the union of `pieces` holds every vertex and triangle of its meshes.
 
-    `hull` is the link's own hull, the filter stage before its pieces; it is `pieces[0]` when there is one piece.
+    `hull` is a hull around them all, the filter stage before the pieces; it is `pieces[0]` when there is one piece.
     """
 
     link: str

@@ -1,4 +1,4 @@
-"""Which link pairs really touch: MuJoCo on convex hulls, and the links' own triangles where a mesh is the question."""
+"""Which link pairs really touch: MuJoCo on convex pieces, and the links' own triangles where a mesh is the question."""
 
 # MuJoCo's bindings are a compiled module without stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -16,9 +16,11 @@ import trimesh
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
-from simulo.description import RobotDescription, reference_fk
+from simulo.collision.reference import nearest_of_difference
+from simulo.description import ConvexPiece, RobotDescription, reference_fk
 from simulo.evaluation.mujoco_tree import kinematic_tree, model_positions
 from simulo.evaluation.truth import bvh_of, cross, distance_between
+from simulo.mjspec import add_piece
 
 Array = NDArray[np.float64]
 Pair = tuple[str, str]
@@ -29,7 +31,7 @@ _ROUNDING = 1e-12
 
 
 class Separation(Enum):
-    """What a linear program says of a plane between two solids. UNJUDGED: it ended without an answer."""
+    """Whether a plane lies between two solids. UNJUDGED: what was asked for one ended without an answer."""
 
     PROVEN = "proven"
     NONE = "none"
@@ -39,22 +41,19 @@ class Separation(Enum):
 class HullTruth:
     """MuJoCo's verdict on convex pieces: one body per link, one geom per piece, one pair of geoms per pair of pieces.
 
-    pieces: of each link, vertices [m], shape (V, 3), in the link frame. pairs: the link pairs that are asked.
+    pieces: of each link. pairs: the link pairs that are asked.
     """
 
-    def __init__(self, description: RobotDescription, pieces: Mapping[str, Sequence[Array]], pairs: Sequence[Pair]):
+    def __init__(
+        self, description: RobotDescription, pieces: Mapping[str, Sequence[ConvexPiece]], pairs: Sequence[Pair]
+    ):
         self.pairs = tuple(pairs)
         self._pieces = pieces
         self._description = description
         spec, bodies = kinematic_tree(description)
         for link in pieces:
-            for k, vertices in enumerate(pieces[link]):
-                mesh = spec.add_mesh(name=f"{link}:{k}")
-                mesh.uservert = np.asarray(vertices, np.float64).ravel().tolist()
-                mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
-                bodies[link].add_geom(
-                    name=mesh.name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name, contype=0, conaffinity=0
-                )
+            for k, piece in enumerate(pieces[link]):
+                add_piece(spec, bodies[link], f"{link}:{k}", piece, contype=0, conaffinity=0)
         for a, b in self.pairs:
             for i, j in product(range(len(pieces[a])), range(len(pieces[b]))):
                 spec.add_pair(geomname1=f"{a}:{i}", geomname2=f"{b}:{j}", margin=0.0, gap=0.0)
@@ -84,10 +83,10 @@ class HullTruth:
         """Whether a plane is proven, in double, to separate every two pieces of a pair at one configuration."""
         poses = reference_fk(self._description, np.asarray(q, np.float64))
         placed = [
-            [np.asarray(piece) @ poses[link][:3, :3].T + poses[link][:3, 3] for piece in self._pieces[link]]
+            [(p.vertices @ poses[link][:3, :3].T + poses[link][:3, 3], p.radius) for p in self._pieces[link]]
             for link in pair
         ]
-        found = {separation(a, b) for a, b in product(*placed)}
+        found = {_between(a, b, ball_a + ball_b) for (a, ball_a), (b, ball_b) in product(*placed)}
         return next((answer for answer in (Separation.NONE, Separation.UNJUDGED) if answer in found), Separation.PROVEN)
 
     def _numbered_geoms(self) -> NDArray[np.int64]:
@@ -95,6 +94,24 @@ class HullTruth:
         numbers = {frozenset(pair): k for k, pair in enumerate(self.pairs)}
         link_of = [self._model.geom(g).name.rsplit(":", 1)[0] for g in range(self._model.ngeom)]
         return np.array([[numbers.get(frozenset((a, b)), 0) for b in link_of] for a in link_of], dtype=np.int64)
+
+
+def _between(a: Array, b: Array, balls: float) -> Separation:
+    return ball_separation(a, b, balls) if balls else separation(a, b)
+
+
+def ball_separation(a: Array, b: Array, balls: float) -> Separation:
+    """Whether two vertex sets [m], shapes (V, 3), are further apart than `balls` [m], the sum of the balls they carry.
+
+    Wolfe's nearest point of the difference is asked for, and proves nothing: the vertices' own heights along it, or its
+    own length, do. A distance between these two, which rounding alone leaves, is unjudged.
+    """
+    nearest = nearest_of_difference(a, b)
+    length = float(np.linalg.norm(nearest))
+    if length <= balls:
+        return Separation.NONE
+    gap = float(((a - b[0]) @ nearest).min() - ((b - b[0]) @ nearest).max()) / length
+    return Separation.PROVEN if gap > balls + _ROUNDING else Separation.UNJUDGED
 
 
 def separation(a: Array, b: Array) -> Separation:

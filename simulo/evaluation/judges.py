@@ -38,7 +38,7 @@ Judge = Callable[[NDArray[np.float32], NDArray[np.bool_], Callable[[int], None]]
 
 def judge_by_hulls(description: RobotDescription, model: CollisionModel) -> Judge:
     """MuJoCo on the pieces that are checked."""
-    pieces = {link: [piece.vertices for piece in g.pieces] for link, g in description.geometry.items()}
+    pieces = {link: geometry.pieces for link, geometry in description.geometry.items()}
     truth = HullTruth(description, pieces, model.pairs)
 
     def judge(q: NDArray[np.float32], tripped: NDArray[np.bool_], step: Callable[[int], None]) -> Judged:
@@ -56,7 +56,7 @@ def judge_by_hulls(description: RobotDescription, model: CollisionModel) -> Judg
 
 def judge_by_meshes(description: RobotDescription, model: CollisionModel) -> Judge:
     """The links' own triangles, asked where the links' hulls touch or a pair trips: elsewhere they cannot touch."""
-    hulls = {link: [geometry.hull.vertices] for link, geometry in description.geometry.items()}
+    hulls = {link: [geometry.hull] for link, geometry in description.geometry.items()}
     near = HullTruth(description, hulls, model.pairs)
     truth = MeshTruth(true_meshes(description))
 

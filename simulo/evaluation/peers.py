@@ -1,4 +1,4 @@
-"""MuJoCo on the same hulls and pairs as the gate: is one configuration clear of itself."""
+"""MuJoCo on the same pieces and pairs as the gate: is one configuration clear of itself."""
 
 # MuJoCo's bindings have no stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 import mujoco
-import numpy as np
 
 from simulo.collision import CollisionModel
 from simulo.description import RobotDescription
 from simulo.evaluation.mujoco_tree import kinematic_tree
+from simulo.mjspec import add_piece
 
 
 def mujoco_model(description: RobotDescription, model: CollisionModel) -> mujoco.MjModel:
-    """The description's links with their certified hulls as geoms; only the pairs that `model` checks may collide."""
+    """The description's links with their certified pieces as geoms; only the pairs that `model` checks may collide."""
     spec, bodies = kinematic_tree(description)
     for link, geometry in description.geometry.items():
         for index, piece in enumerate(geometry.pieces):
             name = f"{link}_{index}"
-            spec.add_mesh(name=name, uservert=np.asarray(piece.vertices, np.float32).ravel())
-            bodies[link].add_geom(name=name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
+            add_piece(spec, bodies[link], name, piece)
     checked = {frozenset(pair) for pair in model.pairs}
     names = list(bodies)
     for i, first in enumerate(names):

@@ -158,10 +158,11 @@ def _gap(description: RobotDescription, model: CollisionModel, cells: Cells, q: 
     """Least distance [m] of any moving piece to any cell, 0 where they touch, by the float64 reference."""
     best, centres = np.inf, cells.centres
     for link, pieces in posed_pieces(description, q.astype(np.float64)).items():
-        for piece in pieces if link not in model.static_links else ():
-            low, high = piece.min(0) - cells.cell, piece.max(0) + cells.cell
-            for centre in centres[((centres >= low) & (centres <= high)).all(1)]:
-                best = min(best, hull_distance(piece, cell_corners(centre, cells.cell, np.eye(3))))
+        balls = [piece.radius for piece in description.geometry[link].pieces]
+        for piece, ball in zip(pieces, balls, strict=True) if link not in model.static_links else ():
+            reach = cells.cell + ball
+            for centre in centres[((centres >= piece.min(0) - reach) & (centres <= piece.max(0) + reach)).all(1)]:
+                best = min(best, hull_distance(piece, cell_corners(centre, cells.cell, np.eye(3))) - ball)
     return 0.0 if best < 1e-9 else best
 
 

@@ -98,7 +98,7 @@ def _solids(
         geometry = description.geometry[name]
         if model.finger_model == "swept":
             geometry = next((g for g in description.swept.values() if g.link == name), geometry)
-        return [_Solid(_placed(piece.vertices, links[name]), 0.0) for piece in geometry.pieces]
+        return [_Solid(_placed(piece.vertices, links[name]), piece.radius) for piece in geometry.pieces]
     if kind == "payload":
         column = code - codes.first_payload
         held = next(each for each in record.header["payloads"] if each["column"] == column)

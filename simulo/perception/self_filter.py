@@ -52,8 +52,8 @@ class SelfFilter:
         self.links, self.num_envs, self.padding, self.slots = tuple(links), num_envs, float(padding), slots
         self.device = device
         start_warp()
-        pieces = [(self.links.index(n), ConvexShape(p.vertices)) for n in geometry for p in geometry[n].pieces]
-        packed = [pack_shape(shape) for _, shape in pieces]
+        pieces = [(self.links.index(name), piece) for name in geometry for piece in geometry[name].pieces]
+        packed = [pack_shape(ConvexShape(piece.vertices, piece.radius)) for _, piece in pieces]
         point = pack_shape(ConvexShape(np.zeros((1, 3))))
         arrays = pack_shapes([*packed, point])
         self._next_shape, self._next_point = len(packed) + 1, len(arrays.points)

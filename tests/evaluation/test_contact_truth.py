@@ -21,7 +21,7 @@ def corners(size, centre=(0.0, 0.0, 0.0)) -> np.ndarray:
 def test_boxes_on_slides_touch_where_arithmetic_says() -> None:
     """Boxes of 0.1 m that start 1 m apart: at slides (q, 0) the gap is 0.9 - q."""
     robot = sliders()
-    truth = HullTruth(robot, {name: [g.hull.vertices] for name, g in robot.geometry.items()}, [PAIR])
+    truth = HullTruth(robot, {name: [g.hull] for name, g in robot.geometry.items()}, [PAIR])
     gaps = np.array([0.2, 1e-3, 1e-6, -1e-6, -1e-3, -0.05, -0.1])
     q = np.stack([0.9 - gaps, np.zeros_like(gaps)], axis=1)
     assert truth.touching(q)[:, 0].tolist() == (gaps < 0).tolist()
@@ -32,7 +32,7 @@ def test_a_contact_is_told_by_its_own_pair_and_followers_follow() -> None:
     """The pincer's left arm folded back on itself, so that its fingers end in its mount: nothing of the right side."""
     robot = pincer()
     pairs = [("left_mount", "left_jaw"), ("left_mount", "left_follower"), ("right_mount", "right_jaw")]
-    pieces = {name: [p.vertices for p in g.pieces] for name, g in robot.geometry.items()}
+    pieces = {name: g.pieces for name, g in robot.geometry.items()}
     truth = HullTruth(robot, pieces, pairs)
     folded = np.zeros((2, 6))
     folded[1, 1] = np.pi
@@ -59,7 +59,7 @@ def test_a_program_that_fails_says_nothing(monkeypatch) -> None:
     answers = iter([Separation.PROVEN, Separation.UNJUDGED, Separation.NONE, Separation.PROVEN])
     monkeypatch.setattr(contact_truth, "separation", lambda a, b: next(answers))
     robot = sliders()
-    halves = {name: [g.hull.vertices, g.hull.vertices] for name, g in robot.geometry.items()}
+    halves = {name: [g.hull, g.hull] for name, g in robot.geometry.items()}
     assert HullTruth(robot, halves, [PAIR]).separation([0.0, 0.0], PAIR) is Separation.NONE
 
 

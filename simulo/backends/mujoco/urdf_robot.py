@@ -16,6 +16,7 @@ import numpy as np
 from simulo.description import Joint, MimicJoint, RobotDescription
 from simulo.description.kinematics import edges_from_root
 from simulo.errors import BackendError
+from simulo.mjspec import add_piece
 
 ARMATURE = 0.005
 """[kg m^2 or kg] Inertia of a drive as its joint feels it: that of a geared hobby servo, so that light fingers do not
@@ -69,8 +70,7 @@ def _add_links(
         _copy_mass(masses[link], body)
         geometry = description.geometry.get(link)
         for place, piece in enumerate(geometry.pieces if geometry else ()):
-            mesh = spec.add_mesh(name=f"{link}_{place}", uservert=piece.vertices.flatten())
-            body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name, mass=0.0)
+            add_piece(spec, body, f"{link}_{place}", piece, mass=0.0)
     moved = [edge for edge in edges_from_root(description) if isinstance(edge, Joint | MimicJoint)]
     for edge in moved:
         if not _weighs(description, edge.child, masses):
