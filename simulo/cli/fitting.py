@@ -1,7 +1,8 @@
-"""`simulo lower --rule`: the primitives that could stand for each link, and what each rule would choose."""
+"""`simulo lower --rule` and `--fit`: the primitives that could stand for links, and which do, or would by a rule."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from simulo.cli.output import err, figure, out, progress, quiet_warp, write_figu
 
 if TYPE_CHECKING:
     from simulo.evaluation.rules import Refusals
+    from simulo.lowering import LoweredRobot
     from simulo.lowering.primitives import Candidate, Rule
     from simulo.lowering.rules import RuleTotals
 
@@ -31,21 +33,33 @@ def show_rules(robot: str, rule: Rule, json: Path | None) -> None:
         for done, (link, mesh) in enumerate(meshes.items()):
             report(f"fit {link}", done, len(meshes))
             found[link] = link_candidates(mesh)
-    out.print(_candidates_table(robot, rule, found, {link: choose(c, rule) for link, c in found.items()}))
+    out.print(_candidates_table(robot, f"rule {rule}", found, {link: choose(c, rule) for link, c in found.items()}))
     sides = totals(found)
     with err.status("checking 1000 poses under each rule"):
         measured = refusals(description, found)
     out.print(_rules_table(sides, measured))
     rules = {name: vars(side) | vars(measured[name]) for name, side in sides.items()}
-    links = {link: [_figures(candidate) for candidate in of_link] for link, of_link in found.items()}
-    write_figures({"robot": robot, "links": links, "rules": rules}, json)
+    write_figures({"robot": robot, "links": _links(found), "rules": rules}, json)
+
+
+def show_fitted(lowered: LoweredRobot, json: Path | None) -> None:
+    """Print the candidates of the links that primitives stand for, if there are any, those that do in bold."""
+    robot = lowered.description.name
+    if lowered.fitted:
+        out.print(_candidates_table(robot, "what is put around it", lowered.fitted, lowered.chosen))
+    chosen = {link: candidate.kind for link, candidate in lowered.chosen.items()}
+    write_figures({"robot": robot, "links": _links(lowered.fitted), "chosen": chosen}, json)
+
+
+def _links(found: Mapping[str, tuple[Candidate, ...]]) -> dict[str, list[dict[str, object]]]:
+    return {link: [_figures(candidate) for candidate in of_link] for link, of_link in found.items()}
 
 
 def _candidates_table(
-    robot: str, rule: Rule, found: dict[str, tuple[Candidate, ...]], chosen: dict[str, Candidate]
+    robot: str, bold: str, found: Mapping[str, tuple[Candidate, ...]], chosen: Mapping[str, Candidate]
 ) -> Table:
     kinds = [candidate.kind for candidate in next(iter(found.values()))]
-    table = Table("link", *kinds, title=f"{robot}: volume / hull, largest and mean protrusion (mm); bold: rule {rule}")
+    table = Table("link", *kinds, title=f"{robot}: volume / hull, largest and mean protrusion (mm); bold: {bold}")
     for link, of_link in found.items():
         cells = []
         for candidate in of_link:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from simulo.cli.fitting import show_auto, show_rules
+from simulo.cli.fitting import show_auto, show_fitted, show_rules
 from simulo.cli.output import JsonFile, err, out, progress
+
+if TYPE_CHECKING:
+    from simulo.lowering.fit import Asked
 
 
 def lower(
@@ -26,6 +29,15 @@ def lower(
         list[str] | None,
         typer.Option("--decompose", metavar="LINK=N", help="Cut a link into N convex pieces. Repeatable."),
     ] = None,
+    fit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fit",
+            metavar="LINK[=KIND]",
+            help="Put primitives around a link, or around all: capsule, box, chain2 or chain3 (of capsules), or auto, "
+            "by --rule. Repeatable; fitted_links in robot.yaml keeps it.",
+        ),
+    ] = None,
     out_dir: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write here, not beside robot.yaml or the model file.")
     ] = None,
@@ -35,7 +47,10 @@ def lower(
     check: Annotated[bool, typer.Option("--check", help="Write nothing: compare with what is committed.")] = False,
     rule: Annotated[
         Literal["A", "M", "B", "M1"] | None,
-        typer.Option(help="Write nothing: show the primitives that could stand for each link, and the four rules."),
+        typer.Option(
+            help="The rule that --fit chooses by, else M. Without --fit, write nothing: show the primitives that could "
+            "stand for each link, and the four rules."
+        ),
     ] = None,
     auto: Annotated[
         bool, typer.Option("--auto", help="Choose the pieces of a lowered robot by the false stops its meshes show.")
@@ -45,18 +60,23 @@ def lower(
 ) -> None:
     """Make a robot's collision.json from its model file. With --check, exit code 1 when it is not what is committed."""
     if robot == "all":
-        if not check or auto or rule is not None or tight_link or decompose or out_dir or srdf:
+        if not check or auto or rule is not None or tight_link or decompose or fit or out_dir or srdf:
             raise typer.BadParameter("all goes with --check alone", param_hint="ROBOT")
         if check_all():
             raise typer.Exit(1)
         return
-    if rule is not None:
+    if rule is not None and not fit:
         show_rules(robot, rule, json)
         return
-    slabs, pieces = _counts(tight_link, "--tight-link"), _counts(decompose, "--decompose")
+    if auto and fit:
+        raise typer.BadParameter("--auto chooses pieces of hulls; do one after the other", param_hint="--fit")
+    from simulo.lowering.fit import Asked
+
+    pieces = _counts(decompose, "--decompose")
     if auto:
         pieces = show_auto(robot, poses, json) | pieces
-    code = lower_command(robot, slabs, out_dir, check, pieces, srdf)
+    asked = Asked(_counts(tight_link, "--tight-link"), pieces, _choices(fit, rule or "M"))
+    code = lower_command(robot, asked, out_dir, check, srdf, None if auto else json)
     if code:
         raise typer.Exit(code)
 
@@ -73,20 +93,21 @@ def check_all() -> int:
             out.print(f"{name}: made on request, and not here: nothing to check", highlight=False, soft_wrap=True)
             continue
         started = time.perf_counter()
-        code = max(code, lower_command(name, {}, None, check=True))
+        code = max(code, lower_command(name, check=True))
         out.print(f"{name}: {time.perf_counter() - started:.0f} s", highlight=False, soft_wrap=True)
     return code
 
 
 def lower_command(
     robot: str,
-    tight_links: dict[str, int],
-    out_dir: Path | None,
-    check: bool,
-    decompose: dict[str, int] | None = None,
+    asked: Asked | None = None,
+    out_dir: Path | None = None,
+    check: bool = False,
     srdf: Path | None = None,
+    json: Path | None = None,
 ) -> int:
-    """Lower, then write or compare. Returns the exit code: 0, or 1 when --check finds a difference.
+    """Lower, then write or compare. Returns the exit code: 0, or 1 when --check finds a difference. asked: of links,
+    over robot.yaml's own. json: gets what primitives could stand for the links that are fitted.
 
     A bare model file first gets a robot.yaml, drafted from it, in `out_dir` or beside it.
     """
@@ -102,7 +123,8 @@ def lower_command(
         robot, out_dir = _drafted(Path(robot), out_dir, srdf, check), None
     path = out_dir / COLLISION_FILE if out_dir else geometry_path(robot)
     with progress() as report:
-        lowered = lower_robot(robot, tight_links, report, decompose, srdf)
+        lowered = lower_robot(robot, asked, report, srdf)
+    show_fitted(lowered, json)
     if not check:
         write_text(path, lowered.text)
         out.print(
@@ -150,3 +172,19 @@ def _counts(options: list[str] | None, option: str) -> dict[str, int]:
             raise typer.BadParameter(f"{text!r} is not LINK=N with N from 1 to 64", param_hint=option)
         counts[link] = int(count)
     return counts
+
+
+def _choices(options: list[str] | None, rule: str) -> dict[str, Any]:
+    """--fit's links and what is put around them."""
+    from simulo.description.files import FitChoice
+
+    known = (*get_args(FitChoice), "auto")
+    choices = {}
+    for text in options or []:
+        link, _, kind = text.partition("=")
+        if not link or (kind or "auto") not in known:
+            raise typer.BadParameter(
+                f"{text!r} is not LINK or LINK=KIND; kinds: {', '.join(known)}", param_hint="--fit"
+            )
+        choices[link] = rule if kind in ("", "auto") else kind
+    return choices

@@ -19,6 +19,9 @@ from simulo.errors import DescriptionError
 FORMAT = 1
 """Layout version of collision.json; raised when a reader of the old layout would go wrong."""
 
+FitChoice = Literal["A", "M", "B", "M1", "capsule", "chain2", "chain3", "box"]
+"""What stands for a link: a primitive, a chain of capsules, or the fitter's choice by one of its rules."""
+
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Triple = tuple[Number, Number, Number]
 
@@ -111,7 +114,7 @@ class DisabledPairEntry(_Part):
 
 class RobotFile(_Part):
     """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: slabs a link is cut into; decompose:
-    convex pieces it is cut into.
+    convex pieces it is cut into; fitted_links: links that primitives stand for, and which, or the rule that chooses.
 
     held_joints: joints of the model that nothing moves and a stop or a spring keeps at a value [rad or m]: rigid.
     srdf: a file, from this one's folder, whose disabled pairs hold. twin: see TwinEntry. geometry: "on_request" where
@@ -131,6 +134,7 @@ class RobotFile(_Part):
     rest_pose: dict[str, Number] = {}
     tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
     decompose: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
+    fitted_links: dict[str, FitChoice] = {}
     disabled_pairs: list[DisabledPairEntry] = []
     swept_disabled_pairs: list[DisabledPairEntry] = []
     touch_links: list[str] = []
@@ -179,11 +183,13 @@ class BoxEntry(_Part):
 
 
 class PieceEntry(_Part):
-    """Vertices and DOP offsets in whole nanometres: exact, and half as long as decimals of a metre."""
+    """Lengths in whole nanometres: exact, and half as long as decimals of a metre. radius_nm: of the ball around one
+    vertex (a sphere) or two (a capsule); absent for a hull, which has none."""
 
     box: BoxEntry
     dop_nm: list[tuple[int, int]]
     vertices_nm: list[tuple[int, int, int]]
+    radius_nm: Annotated[int, Field(gt=0)] | None = None
 
 
 class GeometryEntry(_Part):

@@ -148,8 +148,8 @@ def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path
         if (link in collision.geometry) == (link in bare):
             problem = "has geometry and is listed as bare" if link in bare else "has no geometry"
             raise DescriptionError(f"{path}: link {link!r} {problem}; run `simulo lower {robot.name}` again")
-    for field, links in (("tight_links", robot.tight_links), ("decompose", robot.decompose)):
-        for link in links:
+    for field in ("tight_links", "decompose", "fitted_links"):
+        for link in getattr(robot, field):
             if link not in collision.geometry:
                 raise DescriptionError(
                     f"{path.parent / ROBOT_FILE}: {field} names {link!r}, which is no link with geometry; "
@@ -281,16 +281,17 @@ def _swept_link(robot: RobotFile, gripper: str) -> str:
 
 
 def _geometry(link: str, entry: GeometryEntry) -> LinkGeometry:
-    pieces = tuple(_piece(piece) for piece in entry.pieces)
-    return LinkGeometry(link, pieces, pieces[0] if entry.hull is None else _piece(entry.hull))
+    pieces = tuple(to_piece(piece) for piece in entry.pieces)
+    return LinkGeometry(link, pieces, pieces[0] if entry.hull is None else to_piece(entry.hull))
 
 
-def _piece(entry: PieceEntry) -> ConvexPiece:
+def to_piece(entry: PieceEntry) -> ConvexPiece:
     return ConvexPiece(
         vertices=_frozen(entry.vertices_nm, NANOMETRE),
         box_pose=Pose(entry.box.position, entry.box.orientation_wxyz),
         box_half=entry.box.half,
         dop=_frozen(entry.dop_nm, NANOMETRE),
+        radius=(entry.radius_nm or 0) * NANOMETRE,
     )
 
 

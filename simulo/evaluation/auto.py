@@ -1,9 +1,10 @@
 """`simulo lower --auto`: how many convex pieces each link needs, by the false stops that real meshes show and by cost.
 
-Links start as one hull each (slabs that robot.yaml asks for stay). Seeded in-limit poses are judged by the links' own
-triangles; while more than a tenth of the stops are false, both links of every pair that brings a fair share of them
-are cut into more pieces. A cut that takes no false stop away is taken back, and in the end every cut that the share
-can do without: they would only cost. The triangles are asked once, before the first cut: pieces lie in the hulls.
+Links start as one hull each (slabs and primitives that robot.yaml asks for stay). Seeded in-limit poses are judged by
+the links' own triangles; while more than a tenth of the stops are false, both links of every pair that brings a fair
+share of them are cut into more pieces. A cut that takes no false stop away is taken back, and in the end every cut that
+the share can do without: they would only cost. The triangles are asked once, before the first cut: pieces lie in the
+hulls.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
     """Choose by `poses` seeded poses of a lowered robot; the same poses give the same choice."""
     description = load_description(robot)
     meshes = link_meshes(description)
-    slabs = set(load_robot_file(robot).tight_links)
-    pieces = {link: 1 for link in description.geometry if link not in slabs}
-    current = replace(description, geometry=one_hull_each(description, slabs))
+    file = load_robot_file(robot)
+    stay = {*file.tight_links, *file.fitted_links}
+    pieces = {link: 1 for link in description.geometry if link not in stay}
+    current = replace(description, geometry=one_hull_each(description, stay))
     judged = judged_poses(description, poses, SEED, progress)
     before = counts = judged.counts(current)
     reasons = [f"one hull a link: {_stops(counts)}"]
@@ -84,7 +86,7 @@ def choose_pieces(robot: str, poses: int = 1000, progress: Progress = lambda lab
         if _false_share(found) <= ENOUGH:
             reasons.append(f"{link} {pieces[link]} -> 1 again: {_stops(found)}")
             pieces, current, counts = pieces | {link: 1}, candidate, found
-    costs = _self_check_us(replace(description, geometry=one_hull_each(description, slabs))), _self_check_us(current)
+    costs = _self_check_us(replace(description, geometry=one_hull_each(description, stay))), _self_check_us(current)
     return Chosen({link: n for link, n in pieces.items() if n > 1}, tuple(reasons), before, counts, costs)
 
 

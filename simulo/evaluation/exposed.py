@@ -1,4 +1,7 @@
-"""Which parts of convex pieces' facets lie inside other pieces, and so are no surface of their union."""
+"""Which parts of convex pieces' facets lie inside other pieces, and so are no surface of their union.
+
+A ball is taken as a polyhedron around it, which stands off it by at most half a percent of its radius.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from simulo.description import LinkGeometry
+from simulo.lowering.solids import points_around
 
 Array = NDArray[np.float64]
 
@@ -15,7 +19,7 @@ class Union:
     """The pieces of a link. facets [m], shape (F, 3, 3), in the link frame; owners, shape (F,): each one's piece."""
 
     def __init__(self, geometry: LinkGeometry):
-        self._hulls = [ConvexHull(piece.vertices) for piece in geometry.pieces]
+        self._hulls = [ConvexHull(points_around(piece)) for piece in geometry.pieces]
         self._planes = [np.unique(hull.equations, axis=0) for hull in self._hulls]
         self.facets: Array = np.concatenate([hull.points[hull.simplices] for hull in self._hulls])
         self.owners = np.repeat(np.arange(len(self._hulls)), [len(hull.simplices) for hull in self._hulls])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -12,8 +13,9 @@ from simulo.description import RobotDescription, load_description
 from simulo.evaluation.meshes import true_meshes
 from simulo.evaluation.pictures import Surface, View, box_triangles, placed, png, render
 from simulo.evaluation.records import EpisodeRecord, JudgeName, load_record
-from simulo.evaluation.stop_count import StopCount, scene_props
+from simulo.evaluation.stop_count import StopCount, StopCountOptions, scene_props
 from simulo.evaluation.truth import link_poses, matrix_of
+from simulo.lowering.solids import points_around
 from simulo.props import Box, Capsule, Cylinder, Hull, Prop, Shape, Sphere
 from simulo.sensors import look_at
 
@@ -36,7 +38,7 @@ def picture_of_stop(result: StopCount, judge: JudgeName, number: int, step: int)
         if link in description.geometry
     ]
     centre = refusals.cell_centre[row]
-    solids = _robot(description, poses) + _scene(result, record, step, poses)
+    solids = _robot(description, poses) + scene_surfaces(result.options, record, step, poses)
     if np.isfinite(centre).all():
         place = np.eye(4)
         place[:3, 3] = centre
@@ -61,7 +63,7 @@ def checked_triangles(description: RobotDescription, link: str, finger_model: st
     for gripper in description.grippers:
         if finger_model == "swept" and link in gripper.jaw_links:
             geometry = description.swept[gripper.name]
-    return np.concatenate([_hull_triangles(piece.vertices) for piece in geometry.pieces])
+    return np.concatenate([_hull_triangles(points_around(piece)) for piece in geometry.pieces])
 
 
 def _hull_triangles(vertices: Array) -> Array:
@@ -76,8 +78,11 @@ def _robot(description: RobotDescription, poses: dict[str, Array]) -> list[Surfa
     ]
 
 
-def _scene(result: StopCount, record: EpisodeRecord, step: int, poses: dict[str, Array]) -> list[Surface]:
-    props = _props(result.options.task, result.options.neighbours)
+def scene_surfaces(
+    options: StopCountOptions, record: EpisodeRecord, step: int, poses: Mapping[str, Array]
+) -> list[Surface]:
+    """What stood about at one step of an episode, and what was held. poses: the robot's links' at that step."""
+    props = _props(options.task, options.neighbours)
     held = str(record.held[step])
     out = []
     for index, name in enumerate(record.props):

@@ -20,6 +20,7 @@ from simulo.evaluation.overhang import stands_off
 from simulo.evaluation.page import figure_of, page, png
 from simulo.evaluation.sweep import Sweep
 from simulo.files import write_text
+from simulo.lowering.solids import points_around
 
 # glTF materials, linear RGBA: opaque grey, and a red that one can see through.
 _MESH = PBRMaterial(baseColorFactor=[0.62, 0.64, 0.67, 1.0], metallicFactor=0.0, roughnessFactor=0.8, doubleSided=True)
@@ -60,7 +61,7 @@ def robot_page(description: RobotDescription) -> str:
         scene.add_geometry(real, node_name=f"{link} mesh", transform=_UPRIGHT @ poses[link])
     for link, geometry in description.geometry.items():
         for k, piece in enumerate(geometry.pieces):
-            hull = trimesh.convex.convex_hull(piece.vertices)
+            hull = trimesh.convex.convex_hull(points_around(piece))
             checked = trimesh.Trimesh(hull.vertices, hull.faces, visual=TextureVisuals(material=_CHECKED))
             scene.add_geometry(checked, node_name=f"{link} piece {k}", transform=_UPRIGHT @ poses[link])
     scene.camera_transform = scene.camera.look_at(trimesh.bounds.corners(scene.bounds), rotation=_from_the_front())

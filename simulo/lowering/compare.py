@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from simulo.description.files import CollisionFile, DisabledPairEntry, GeometryEntry, PieceEntry
-from simulo.description.load import NANOMETRE
-from simulo.lowering.hull import heights
+from simulo.description.files import CollisionFile, DisabledPairEntry, GeometryEntry
+from simulo.description.load import to_piece
+from simulo.description.schema import ConvexPiece
 from simulo.lowering.sampling import on_triangles, thinned
+from simulo.lowering.solids import points_within, stand_out
 
 _KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "bare_links", "srdf_sha256")
 
@@ -47,7 +48,7 @@ def _row(row: DisabledPairEntry) -> str:
 
 def _geometry_difference(label: str, committed: GeometryEntry, lowered: GeometryEntry) -> str:
     """Compared as unions of pieces: one that grew does not make up for a gap between two others."""
-    old, new = ([_vertices(piece) for piece in entry.pieces] for entry in (committed, lowered))
+    old, new = ([to_piece(piece) for piece in entry.pieces] for entry in (committed, lowered))
     lost, gained = uncovered_by(old, new), uncovered_by(new, old)
     verdict = "looser: the" if lost > 0.0 else "the"
     return (
@@ -56,19 +57,18 @@ def _geometry_difference(label: str, committed: GeometryEntry, lowered: Geometry
     )
 
 
-def uncovered_by(cover: Sequence[NDArray[np.float64]], pieces: Sequence[NDArray[np.float64]]) -> float:
-    """How far [m] the pieces stand out of the union of `cover`; both as vertices [m], shapes (V, 3). 0: nowhere.
+def uncovered_by(cover: Sequence[ConvexPiece], pieces: Sequence[ConvexPiece]) -> float:
+    """How far [m] the pieces stand out of the union of `cover`. 0: nowhere.
 
     A piece that lies in one of the cover's is proven to. Any other is sampled, at its corners, on its surface and
     inside, and the figure is that of the sample furthest out of the cover piece that is nearest to it.
     """
-    planes = [ConvexHull(vertices).equations for vertices in cover]
     worst = 0.0
-    for vertices in pieces:
-        if min(float(heights(vertices, of_one).max()) for of_one in planes) <= 0.0:
+    for piece in pieces:
+        if min(float(stand_out(piece.vertices, one).max()) + piece.radius for one in cover) <= 0.0:
             continue
-        samples = _samples(vertices)
-        out = np.min([heights(samples, of_one) for of_one in planes], axis=0)
+        samples = _samples(points_within(piece))
+        out = np.min([stand_out(samples, one) for one in cover], axis=0)
         worst = max(worst, float(out.max()))
     return worst
 
@@ -78,7 +78,3 @@ def _samples(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
     surface = thinned(on_triangles(vertices[ConvexHull(vertices).simplices], spacing), spacing)
     middle = vertices.mean(axis=0)
     return np.concatenate([vertices, *(middle + share * (surface - middle) for share in _LAYERS)])
-
-
-def _vertices(piece: PieceEntry) -> NDArray[np.float64]:
-    return np.array(piece.vertices_nm, dtype=np.float64) * NANOMETRE

@@ -62,8 +62,9 @@ def _touching_at_rest(description: RobotDescription, solid: list[str]) -> set[fr
     poses = reference_fk(description, description.rest_pose)
     corners = {}
     for link in solid:
-        vertices = description.geometry[link].hull.vertices @ poses[link][:3, :3].T + poses[link][:3, 3]
-        corners[link] = vertices.min(axis=0), vertices.max(axis=0)
+        hull = description.geometry[link].hull
+        vertices = hull.vertices @ poses[link][:3, :3].T + poses[link][:3, 3]
+        corners[link] = vertices.min(axis=0) - hull.radius, vertices.max(axis=0) + hull.radius
     return {
         frozenset((a, b))
         for a, b in combinations(solid, 2)

@@ -29,10 +29,12 @@ from simulo.description.validate import validate
 from simulo.errors import LoweringError
 from simulo.lowering.agreement import refuse_disagreement
 from simulo.lowering.exemptions import exempt_pairs
-from simulo.lowering.fit import UNCUT, fit_link, merged_cuts
+from simulo.lowering.fit import UNCUT, Asked, fit_link, fitted_link, merged_cuts
 from simulo.lowering.linkage import hold_joints, linkage_stray
 from simulo.lowering.mjcf import read_mjcf
 from simulo.lowering.model import ModelJoint, RobotModel, link_mesh
+from simulo.lowering.primitives import Candidate, pick
+from simulo.lowering.rules import link_candidates
 from simulo.lowering.srdf import read_srdf
 from simulo.lowering.swept import swept_piece
 from simulo.lowering.twin import fold_twin
@@ -45,21 +47,25 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class LoweredRobot:
-    """What `simulo lower` makes of a robot: its description, and collision.json as entries and as text."""
+    """What `simulo lower` makes of a robot: its description, and collision.json as entries and as text.
+
+    fitted: by link that primitives stand for, all candidates there were; `chosen`: which of them stands for it.
+    """
 
     description: RobotDescription
     collision: CollisionFile
     text: str
+    fitted: Mapping[str, tuple[Candidate, ...]]
+    chosen: Mapping[str, Candidate]
 
 
 def lower_robot(
     name_or_path: str | Path,
-    tight_links: Mapping[str, int] | None = None,
+    asked: Asked | None = None,
     progress: Progress = lambda step, done, total: None,
-    decompose: Mapping[str, int] | None = None,
     srdf: Path | None = None,
 ) -> LoweredRobot:
-    """Lower a robot given by name, folder or robot.yaml. tight_links, decompose: slabs and pieces per link, over
+    """Lower a robot given by name, folder or robot.yaml. asked: slabs, pieces and primitives of links, over
     robot.yaml's own. srdf: a file whose disabled pairs hold, instead of the one that robot.yaml names.
 
     progress: called with each step, the steps done and all steps. Raises DescriptionError, ModelSourceError or
@@ -74,19 +80,25 @@ def lower_robot(
     refuse_disagreement(robot, model, where)
     model, twin_offsets = _with_twin(model, to_twin(robot), where)
     meshes = {link: link_mesh(shapes) for link, shapes in model.shapes.items() if shapes}
-    cuts = merged_cuts(robot, tight_links or {}, decompose or {}, where)
-    for link in cuts:
-        if link not in meshes:
-            raise LoweringError(f"{where}: {link!r} has no geometry in {model.path}; links: {', '.join(meshes)}")
+    cuts = merged_cuts(robot, asked or Asked(), meshes, where)
     geometry: dict[str, LinkGeometry] = {}
+    fitted: dict[str, tuple[Candidate, ...]] = {}
+    chosen: dict[str, Candidate] = {}
     for done, (link, mesh) in enumerate(meshes.items()):
         progress(f"fit {link}", done + 1, len(meshes) + 2)
-        geometry[link] = fit_link(link, mesh, cuts.get(link, UNCUT))
+        cut = cuts.get(link, UNCUT)
+        if cut.fit is None:
+            geometry[link] = fit_link(link, mesh, cut)
+        else:
+            fitted[link] = link_candidates(mesh)
+            chosen[link] = pick(fitted[link], cut.fit)
+            geometry[link] = fitted_link(chosen[link], link, mesh)
     progress("sweep the fingers, prove the exemptions", len(meshes) + 1, len(meshes) + 2)
     srdf = folder / robot.srdf if srdf is None and robot.srdf is not None else srdf
     rows = [] if srdf is None else _srdf_rows(robot, srdf, model, geometry)
     digest = None if srdf is None else hashlib.sha256(srdf.read_bytes()).hexdigest()
-    return _finished(robot, _Read(files, model, meshes, rows, digest, twin_offsets, where), geometry)
+    description, collision = _finished(robot, _Read(files, model, meshes, rows, digest, twin_offsets, where), geometry)
+    return LoweredRobot(description, collision, collision_text(collision), fitted, chosen)
 
 
 def _with_twin(model: RobotModel, twin: Twin | None, where: str) -> tuple[RobotModel, dict[str, float] | None]:
@@ -141,7 +153,9 @@ class _Read:
     where: str
 
 
-def _finished(robot: RobotFile, read: _Read, geometry: Mapping[str, LinkGeometry]) -> LoweredRobot:
+def _finished(
+    robot: RobotFile, read: _Read, geometry: Mapping[str, LinkGeometry]
+) -> tuple[RobotDescription, CollisionFile]:
     """The file in two passes: swept fingers and exemptions are made from the description that the first pass gives."""
     model, meshes, where = read.model, read.meshes, read.where
     entries = {link: geometry_entry(value) for link, value in geometry.items()}
@@ -181,7 +195,7 @@ def _finished(robot: RobotFile, read: _Read, geometry: Mapping[str, LinkGeometry
     final = with_swept.model_copy(update={"exempt_pairs": rows})
     description = assemble(robot, final, "", where)
     validate(description, where)
-    return LoweredRobot(description, final, collision_text(final))
+    return description, final
 
 
 def _joint_entry(joint: ModelJoint) -> JointEdgeEntry:

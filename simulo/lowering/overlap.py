@@ -1,4 +1,4 @@
-"""Proof that two links overlap at every configuration, on the hulls that are checked.
+"""Proof that two links overlap at every configuration, on the pieces that are checked.
 
 Sampling never proves it: a pair is exempt only when a cover of the whole joint range by boxes has been certified box
 by box. At a box's centre, a ball of radius r about a point p lies in both hulls; while p's two copies, one riding on
@@ -17,6 +17,7 @@ from scipy.spatial import ConvexHull
 
 from simulo.description.kinematics import all_edges, reference_fk
 from simulo.description.schema import FixedAttachment, Joint, LinkGeometry, RobotDescription
+from simulo.lowering.solids import points_within
 
 MAX_COLUMNS = 3
 """Pairs that more joints than this lie between are not tried: no robot link overlaps another over such a range."""
@@ -148,8 +149,8 @@ def _motion_and_ball(
 
 
 def _planes(geometry: LinkGeometry) -> list[NDArray[np.float64]]:
-    """Each piece's face planes (n, d) with n x + d <= 0 inside, shape (F, 4)."""
-    return [np.unique(ConvexHull(piece.vertices).equations.round(12), axis=0) for piece in geometry.pieces]
+    """Face planes (n, d) with n x + d <= 0 inside, shape (F, 4), of each piece, or of a polyhedron within its ball."""
+    return [np.unique(ConvexHull(points_within(piece)).equations.round(12), axis=0) for piece in geometry.pieces]
 
 
 def _moved(planes: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArray[np.float64]:

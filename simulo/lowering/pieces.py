@@ -1,4 +1,4 @@
-"""One convex piece: hull in 26-DOP in minimum-volume oriented box, each holding the one before."""
+"""One convex piece: hull, sphere or capsule in 26-DOP in oriented box, each holding the one before."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from scipy.spatial import ConvexHull
 
 from simulo.description.certificate import MAX_VERTICES
 from simulo.description.schema import DOP_DIRECTIONS, ConvexPiece
+from simulo.lowering.capsules import frame_along
 from simulo.lowering.hull import GRID, certified_vertices
 from simulo.pose import Pose, matrix_to_wxyz
 
 HEADROOM = 1e-3
-"""[m] The box stands this much off the hull on every side."""
+"""[m] The box stands this much off the piece on every side, and primitives off what they are fitted around."""
 
 _NORMAL_DIGITS = 3
 
@@ -22,18 +23,28 @@ def fit_piece(
 ) -> ConvexPiece:
     """The certified piece of these points [m], shape (P, 3), in their frame."""
     vertices = certified_vertices(points, label, max_vertices, inflate)
-    rotation = box_rotation(vertices)
+    return _certified(vertices, 0.0, box_rotation(vertices))
+
+
+def ball_piece(vertices: NDArray[np.float64], radius: float) -> ConvexPiece:
+    """The certified sphere around one vertex [m], shape (1, 3), or capsule between two; all numbers on the grid."""
+    along = vertices[-1] - vertices[0]
+    length = float(np.linalg.norm(along))
+    return _certified(vertices, radius, frame_along(along / length) if length > 0.0 else np.eye(3))
+
+
+def _certified(vertices: NDArray[np.float64], radius: float, rotation: NDArray[np.float64]) -> ConvexPiece:
+    """The piece with its box turned by `rotation` (box to link)."""
     local = vertices @ rotation
     middle = rotation @ (0.5 * (local.min(axis=0) + local.max(axis=0)))
     pose = Pose(tuple(np.round(middle, 9)), tuple(np.round(matrix_to_wxyz(rotation), 12)))
     inside = pose.inverse().apply(vertices)
-    half = np.ceil((np.abs(inside).max(axis=0) + HEADROOM) / 1e-6) * 1e-6
-    offsets = inside @ DOP_DIRECTIONS.T
-    dop = np.column_stack(
-        [np.floor(offsets.min(axis=0) / GRID - 1.0) * GRID, np.ceil(offsets.max(axis=0) / GRID + 1.0) * GRID]
-    )
+    half = np.ceil((np.abs(inside).max(axis=0) + radius + HEADROOM) / 1e-6) * 1e-6
+    offsets, ball = inside @ DOP_DIRECTIONS.T, radius * np.linalg.norm(DOP_DIRECTIONS, axis=1)
+    low, high = offsets.min(axis=0) - ball, offsets.max(axis=0) + ball
+    dop = np.column_stack([np.floor(low / GRID - 1.0) * GRID, np.ceil(high / GRID + 1.0) * GRID])
     x, y, z = (float(value) for value in half.round(6))
-    return ConvexPiece(vertices, pose, (x, y, z), dop.round(9) + 0.0)
+    return ConvexPiece(vertices, pose, (x, y, z), dop.round(9) + 0.0, radius)
 
 
 def box_rotation(vertices: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
+from simulo.description.files import FitChoice
 from simulo.lowering.capsules import FittedCapsule, distance_to_segment, fit_capsule
 from simulo.lowering.clip import Plane, Surface, cut
 from simulo.lowering.hull import GRID
@@ -77,6 +78,13 @@ def choose(found: tuple[Candidate, ...], rule: Rule = "M") -> Candidate:
     allowed = [candidate for candidate in found if rule == "M" or len(candidate.solids) == 1]
     least = min(candidate.mean_protrusion for candidate in allowed)
     return next(candidate for candidate in allowed if candidate.mean_protrusion <= TIE * least)
+
+
+def pick(found: tuple[Candidate, ...], choice: FitChoice) -> Candidate:
+    """The candidate of a kind that is named, or that a rule picks."""
+    if choice in RULES:
+        return choose(found, choice)
+    return next(candidate for candidate in found if candidate.kind.replace("chain of ", "chain") == choice)
 
 
 def _capsule(fitted: FittedCapsule, points: NDArray[np.float64]) -> Solid:

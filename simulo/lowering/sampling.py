@@ -15,13 +15,18 @@ def on_triangles(triangles: NDArray[np.float64], spacing: float) -> NDArray[np.f
     while len(triangles):
         edges = np.linalg.norm(triangles - np.roll(triangles, -1, axis=1), axis=2)
         large = edges.max(axis=1) > spacing
-        triangles, longest = triangles[large], edges[large].argmax(axis=1)
-        turned = np.take_along_axis(triangles, ((longest[:, None] + np.arange(3)) % 3)[:, :, None], axis=1)
-        a, b, c = turned[:, 0], turned[:, 1], turned[:, 2]
-        middle = 0.5 * (a + b)
-        found.append(middle)
-        triangles = np.concatenate([np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)])
+        triangles = halved(triangles[large], edges[large].argmax(axis=1))
+        found.append(triangles[: len(triangles) // 2, 1])
     return np.concatenate(found)
+
+
+def halved(triangles: NDArray[np.float64], edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Triangles (T, 3, 3) cut in two across one edge each, 0 .. 2, shape (2 T, 3, 3): all first halves, then the
+    second ones. A first half's second corner, and a second one's first, is the middle of the edge."""
+    turned = np.take_along_axis(triangles, ((edges[:, None] + np.arange(3)) % 3)[:, :, None], axis=1)
+    a, b, c = turned[:, 0], turned[:, 1], turned[:, 2]
+    middle = 0.5 * (a + b)
+    return np.concatenate([np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)])
 
 
 def thinned(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ def piece_entry(piece: ConvexPiece) -> PieceEntry:
         box=BoxEntry(position=pose.position, orientation_wxyz=pose.orientation_wxyz, half=piece.box_half),
         dop_nm=[(low, high) for low, high in _nanometres(piece.dop)],
         vertices_nm=[(x, y, z) for x, y, z in _nanometres(piece.vertices)],
+        radius_nm=round(piece.radius / NANOMETRE) or None,
     )
 
 

@@ -12,6 +12,7 @@ from simulo.description import load_description
 from simulo.evaluation.auto import choose_pieces
 from simulo.evaluation.rules import refusals
 from simulo.lowering import link_meshes
+from simulo.lowering.fit import Asked
 from simulo.lowering.rules import link_candidates, totals
 from tests.lowering.urdf_text import joint, link, robot
 
@@ -48,7 +49,7 @@ def shuttle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "{name: shuttle, root_link: channel, joints: [{name: across, role: arm}, {name: up, role: arm}],"
         " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
     )
-    assert lower_command(str(tmp_path), {}, None, check=False) == 0
+    assert lower_command(str(tmp_path), check=False) == 0
     return str(tmp_path)
 
 
@@ -63,7 +64,7 @@ def test_a_concave_link_is_cut_and_the_reasons_say_what_it_brought(shuttle: str,
     assert choose_pieces(shuttle, 200).pieces == chosen.pieces
     assert show_auto(shuttle, 200, None) == chosen.pieces
     assert "decompose:\n  channel: 4" in capsys.readouterr().out
-    assert lower_command(shuttle, {}, None, check=False, decompose=dict(chosen.pieces)) == 0
+    assert lower_command(shuttle, Asked(decompose=chosen.pieces)) == 0
     assert len(load_description(shuttle).geometry["channel"].pieces) == 4
     again = choose_pieces(shuttle, 200)
     assert (again.before, again.pieces) == (chosen.before, chosen.pieces), "whatever it is lowered to now"

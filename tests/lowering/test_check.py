@@ -26,7 +26,7 @@ def changed(collision: CollisionFile, **parts: object) -> CollisionFile:
 
 @pytest.mark.slow
 def test_committed_openarm_is_what_the_lowering_gives(tmp_path: Path) -> None:
-    assert lower_command("openarm", {}, tmp_path, check=False) == 0
+    assert lower_command("openarm", None, tmp_path) == 0
     assert (tmp_path / "collision.json").read_bytes() == COMMITTED.read_bytes()
 
 
@@ -41,16 +41,16 @@ def test_check_says_what_is_missing_the_same_or_looser(
         " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
     )
     folder, written = str(tmp_path), tmp_path / "collision.json"
-    assert lower_command(folder, {}, None, check=True) == 1
+    assert lower_command(folder, check=True) == 1
     assert "is missing" in capsys.readouterr().err
-    assert lower_command(folder, {}, None, check=False) == 0
-    assert lower_command(folder, {}, None, check=True) == 0
+    assert lower_command(folder, check=False) == 0
+    assert lower_command(folder, check=True) == 0
     assert "byte for byte" in capsys.readouterr().out
     before = written.read_text()
     written.write_text(before.replace("[10000004,10000004,50000020]", "[10000004,10000004,49000020]"))
     damaged = written.read_text()
     assert damaged != before
-    assert lower_command(folder, {}, None, check=True) == 1
+    assert lower_command(folder, check=True) == 1
     assert "geometry of a differs; looser: the committed pieces cover" in capsys.readouterr().err
     assert written.read_text() == damaged
 
@@ -132,7 +132,7 @@ def test_all_robots_are_checked_and_one_difference_is_enough(
             " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
         )
     for folder in folders[:2]:
-        assert lower_command(str(folder), {}, None, check=False) == 0
+        assert lower_command(str(folder), check=False) == 0
     monkeypatch.setattr("simulo.description.list_robots", lambda: [str(folder) for folder in folders])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert check_all() == 0

@@ -10,7 +10,7 @@ from simulo.errors import LoweringError
 from simulo.lowering.clip import Plane, Surface, cut, sides
 from simulo.lowering.closed import Matter
 from simulo.lowering.decompose import cell_corners, decompose
-from simulo.lowering.fit import LinkCut, fit_link, merged_cuts
+from simulo.lowering.fit import Asked, LinkCut, fit_link, merged_cuts
 from simulo.lowering.hull import is_closed, is_whole
 from simulo.lowering.model import concatenate
 
@@ -177,8 +177,10 @@ def test_a_link_is_cut_one_way_or_the_other() -> None:
             "decompose": {"b": 4},
         }
     )
-    assert merged_cuts(robot, {}, {}, "r") == {"a": LinkCut(slabs=3), "b": LinkCut(pieces=4)}
-    assert merged_cuts(robot, {}, {"a": 5}, "r") == {"a": LinkCut(pieces=5), "b": LinkCut(pieces=4)}
-    assert merged_cuts(robot, {"b": 2}, {}, "r")["b"] == LinkCut(slabs=2)
-    with pytest.raises(LoweringError, match="link 'c' is to be cut into slabs and decomposed; give it one of"):
-        merged_cuts(robot, {"c": 2}, {"c": 2}, "robot.yaml")
+    assert merged_cuts(robot, Asked(), "abc", "r") == {"a": LinkCut(slabs=3), "b": LinkCut(pieces=4)}
+    assert merged_cuts(robot, Asked(decompose={"a": 5}), "abc", "r") == {"a": LinkCut(pieces=5), "b": LinkCut(pieces=4)}
+    assert merged_cuts(robot, Asked({"b": 2}), "abc", "r")["b"] == LinkCut(slabs=2)
+    with pytest.raises(
+        LoweringError, match="link 'c' is to be cut in 2 ways; give it one of --tight-link, --decompose"
+    ):
+        merged_cuts(robot, Asked({"c": 2}, {"c": 2}), "abc", "robot.yaml")
