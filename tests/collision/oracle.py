@@ -9,8 +9,9 @@ import coal
 import mujoco
 import numpy as np
 from scipy.optimize import linprog
+from scipy.spatial.transform import Rotation
 
-from simulo.description import FixedAttachment, RobotDescription
+from simulo.description import ConvexPiece, FixedAttachment, RobotDescription
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ def build_oracle(description: RobotDescription) -> Oracle:
             body.add_joint(name=edge.name, type=kind, axis=list(edge.axis))
     for name, geometry in description.geometry.items():
         for i, piece in enumerate(geometry.pieces):
+            if piece.radius:
+                _add_ball(bodies[name], f"{name}:{i}", np.asarray(piece.vertices, np.float64), piece.radius)
+                continue
             mesh = spec.add_mesh(name=f"{name}:{i}")
             mesh.uservert = np.asarray(piece.vertices, np.float64).ravel().tolist()
             bodies[name].add_geom(
@@ -72,6 +76,18 @@ def build_oracle(description: RobotDescription) -> Oracle:
     )
     model = spec.compile()
     return Oracle(description, model, mujoco.MjData(model))
+
+
+def _add_ball(body: mujoco.MjsBody, name: str, vertices: np.ndarray, radius: float) -> None:
+    """A sphere around one vertex or a capsule between two, its frame worked out here."""
+    along = vertices[-1] - vertices[0]
+    half, middle = 0.5 * np.linalg.norm(along), 0.5 * (vertices[0] + vertices[-1])
+    turn = Rotation.align_vectors([along], [[0.0, 0.0, 1.0]])[0] if half else Rotation.identity()
+    x, y, z, w = turn.as_quat()
+    kind = mujoco.mjtGeom.mjGEOM_CAPSULE if half else mujoco.mjtGeom.mjGEOM_SPHERE
+    body.add_geom(
+        name=name, type=kind, size=[radius, half, 0.0], pos=middle, quat=[w, x, y, z], contype=0, conaffinity=0
+    )
 
 
 def _add_pairs(spec: mujoco.MjSpec, description: RobotDescription) -> None:
@@ -104,6 +120,18 @@ def coal_hull(vertices) -> coal.Convex:
     for vertex in np.asarray(vertices, np.float64):
         points.append(vertex)
     return coal.Convex.convexHull(points, True, "Qt")
+
+
+def coal_piece(piece: ConvexPiece) -> tuple[coal.CollisionGeometry, np.ndarray, np.ndarray]:
+    """A piece as coal's own shape, with the rotation and position [m] of its frame in the link."""
+    vertices = np.asarray(piece.vertices, np.float64)
+    along, middle = vertices[-1] - vertices[0], 0.5 * (vertices[0] + vertices[-1])
+    if not piece.radius:
+        return coal_hull(vertices), np.eye(3), np.zeros(3)
+    if len(vertices) == 1:
+        return coal.Sphere(piece.radius), np.eye(3), middle
+    turn = Rotation.align_vectors([along], [[0.0, 0.0, 1.0]])[0].as_matrix()
+    return coal.Capsule(piece.radius, float(np.linalg.norm(along))), turn, middle
 
 
 def coal_distance(a: coal.CollisionGeometry, b: coal.CollisionGeometry, rotation, position) -> float:

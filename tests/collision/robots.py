@@ -1,4 +1,4 @@
-"""Small robots made of boxes, whose distances can be worked out by hand."""
+"""Small robots made of boxes and balls, whose distances can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from simulo.pose import Pose
 IDENTITY = Pose()
 
 
-def piece(vertices, pose: Pose = IDENTITY) -> ConvexPiece:
-    """A piece from vertices [m] in the link frame; its box has the axes of `pose`."""
+def piece(vertices, pose: Pose = IDENTITY, radius: float = 0.0) -> ConvexPiece:
+    """A piece from vertices [m] in the link frame, with a ball around each; its box has the axes of `pose`."""
     points = np.asarray(vertices, np.float64)
     local = (points - np.asarray(pose.position)) @ pose.rotation
-    centre, half = 0.5 * (local.min(0) + local.max(0)), 0.5 * (local.max(0) - local.min(0))
+    centre, half = 0.5 * (local.min(0) + local.max(0)), 0.5 * (local.max(0) - local.min(0)) + radius
     box = Pose(tuple(pose.rotation @ centre + np.asarray(pose.position)), pose.orientation_wxyz)
     along = ((points - np.asarray(box.position)) @ box.rotation) @ DOP_DIRECTIONS.T
-    return ConvexPiece(points, box, tuple(half), np.stack([along.min(0), along.max(0)], axis=1))
+    ball = radius * np.linalg.norm(DOP_DIRECTIONS, axis=1)
+    return ConvexPiece(points, box, tuple(half), np.stack([along.min(0) - ball, along.max(0) + ball], axis=1), radius)
 
 
 def box_piece(size, centre=(0.0, 0.0, 0.0)) -> ConvexPiece:
@@ -40,7 +41,8 @@ def box_piece(size, centre=(0.0, 0.0, 0.0)) -> ConvexPiece:
 
 
 def link(name: str, *pieces: ConvexPiece) -> LinkGeometry:
-    whole = np.concatenate([p.vertices for p in pieces])
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    whole = np.concatenate([(p.vertices[:, None] + p.radius * signs).reshape(-1, 3) for p in pieces])
     return LinkGeometry(name, tuple(pieces), pieces[0] if len(pieces) == 1 else piece(whole))
 
 
@@ -140,3 +142,27 @@ def pincer() -> RobotDescription:
     return describe(
         "pincer", links, joints, fixed=fixed, mimics=mimics, grippers=grippers, disabled=disabled, geometry=geometry
     )
+
+
+def ball_arm() -> RobotDescription:
+    """An arm of four turning joints along x: a box, a sphere, a capsule, a chain of two capsules that bends, and a box
+    for a hand. It reaches itself."""
+    names = ["base", "shoulder", "upper", "fore", "hand"]
+    axes = [(0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 0.6, 0.8), (1.0, 0.0, 0.0)]
+    places = [(0.0, 0.0, 0.1), (0.15, 0.0, 0.0), (0.3, 0.0, 0.0), (0.2, 0.0, 0.1)]
+    joints = [
+        joint(f"turn{i}", names[i], names[i + 1], at=place, axis=axis)
+        for i, (axis, place) in enumerate(zip(axes, places, strict=True))
+    ]
+    geometry = [
+        link("base", box_piece((0.2, 0.3, 0.1))),
+        link("shoulder", piece([[0.02, 0.0, 0.01]], radius=0.06)),
+        link("upper", piece([[0.03, 0.0, 0.0], [0.25, 0.01, 0.02]], Pose.from_rpy((0, 0, 0), (0.3, 0.2, 0.1)), 0.04)),
+        link(
+            "fore",
+            piece([[0.02, 0.0, 0.0], [0.2, 0.0, 0.0]], radius=0.03),
+            piece([[0.2, 0.0, 0.0], [0.2, 0.0, 0.1]], radius=0.025),
+        ),
+        link("hand", box_piece((0.04, 0.12, 0.06), (0.0, 0.0, 0.06))),
+    ]
+    return describe("ball_arm", names, joints, disabled=list(itertools.pairwise(names)), geometry=geometry)
