@@ -26,7 +26,8 @@ class CoalPeer:
     cells: centres [m], shape (K, 3), and full edge [m] of occupied cells of a lattice with a corner at the base frame's
     origin. With them the moving links are asked against coal's octree of them, without them the links against each
     other. whole_links: one hull a link, where the description may have pieces. link_order: ask the pairs as the links
-    are numbered, as a model comes, instead of the largest links first, as simulo does.
+    are numbered, as a model comes, instead of the largest links first, as simulo does. warm: start each search at the
+    direction where this pair's last one ended, as pinocchio does unless told otherwise.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class CoalPeer:
         cells: tuple[NDArray[np.float64], float] | None = None,
         whole_links: bool = False,
         link_order: bool = False,
+        warm: bool = True,
     ) -> None:
         self._description = description
         self._robot, placed = _tree(description)
@@ -59,6 +61,9 @@ class CoalPeer:
         for pair in asked:
             self._hulls.addCollisionPair(pinocchio.CollisionPair(*pair))
         self._data, self._hull_data = self._robot.createData(), self._hulls.createData()
+        if not warm:
+            for number in range(len(asked)):
+                self._hull_data.collisionRequests[number] = coal.CollisionRequest(coal.NO_REQUEST, 1)
 
     def positions(self, q: NDArray) -> NDArray[np.float64]:
         """Commanded positions, shape (M, num_joints), as pinocchio's, followers included."""
@@ -71,6 +76,11 @@ class CoalPeer:
     def collides(self, position: NDArray) -> bool:
         """Kinematics and the pairs up to the first that meets."""
         return pinocchio.computeCollisions(self._robot, self._data, self._hulls, self._hull_data, position, True)
+
+    def meetings(self, position: NDArray) -> NDArray[np.bool_]:
+        """Kinematics and the answer of every pair of shapes, in the order in which they are asked."""
+        pinocchio.computeCollisions(self._robot, self._data, self._hulls, self._hull_data, position, False)
+        return np.array([result.isCollision() for result in self._hull_data.collisionResults])
 
     def distances(self, position: NDArray) -> Any:
         """Kinematics and the distance of every pair."""
