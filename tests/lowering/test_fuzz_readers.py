@@ -1,6 +1,7 @@
 """A hundredth of the fuzz run, `benchmarks/fuzz_readers.py --minutes 30`, on cases of its own; and that it sees."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,12 @@ def fuzzer() -> ModuleType:
     sys.modules["fuzz_readers"] = module
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_committed_run_was_long_and_found_nothing() -> None:
+    run = json.loads((SCRIPT.parent / "results" / "fuzz_readers.json").read_text())
+    assert run["seconds"] >= 1800.0 and run["cases"] > 10_000 and run["findings"] == []
+    assert sum(run["outcomes"].values()) == run["cases"]
 
 
 def test_no_damaged_file_crashes_hangs_or_loses_a_shape(fuzzer: ModuleType) -> None:
