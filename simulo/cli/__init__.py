@@ -10,7 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
-from simulo.cli import bench, check, inspect, lower, robots, run, stop_count, sweep
+from simulo.cli import bench, check, inspect, lower, robots, run, stop_count, sweep, view
 from simulo.cli.output import err
 from simulo.errors import NotLoweredError, SimuloError
 
@@ -44,6 +44,7 @@ app.command()(sweep.fleet)
 app.command()(check.check)
 app.command()(inspect.inspect)
 app.command()(robots.robots)
+app.command()(view.view)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from simulo.collision import CollisionChecker, CollisionModel, Kind, build_model
+from simulo.collision import CollisionChecker, Kind, build_model
 from simulo.collision.model import FingerModel
 from simulo.collision.parties import NOBODY
 from simulo.description import RobotDescription, list_robots, load_description
@@ -49,11 +49,11 @@ def check_configuration(
     `distance_mm` is the least distance (signed) of any checked pair, None where nothing was measured; `bound` says that
     it is a lower bound only. `parties` are the pair's links, None where the kind names nobody.
     """
-    return _answer(build_model(description, finger_model), q, self_margin)
+    return judged(CollisionChecker(build_model(description, finger_model), num_envs=1, self_margin=self_margin), q)
 
 
-def _answer(model: CollisionModel, q: np.ndarray, self_margin: float) -> dict[str, Any]:
-    checker = CollisionChecker(model, num_envs=1, self_margin=self_margin)
+def judged(checker: CollisionChecker, q: np.ndarray) -> dict[str, Any]:
+    """`check_configuration` by a checker of one environment."""
     verdict = checker.check(torch.from_numpy(q).reshape(1, 1, -1), world=False, distances=True)
     distance = float(verdict.distance[0])
     codes = (int(verdict.party_a[0]), int(verdict.party_b[0]))
@@ -82,7 +82,9 @@ def robot_facts(name: str) -> dict[str, Any]:
         "joints": len(description.joints),
         "mimic_joints": len(description.mimic_joints),
         "pairs_checked": len(model.pairs),
-        "rest_clear": _answer(model, np.asarray(description.rest_pose, np.float32), self_margin=0.0)["clear"],
+        "rest_clear": judged(CollisionChecker(model, num_envs=1), np.asarray(description.rest_pose, np.float32))[
+            "clear"
+        ],
     }
 
 

@@ -37,6 +37,7 @@ from simulo.perception import DeploySimPerception, GridSpec
 from simulo.props import Prop
 from simulo.scene import Scene
 
+RUN_FILE = "run.json"
 _PACKAGES = ("simulo-sdk", "mujoco", "warp-lang", "torch", "numpy", "coal", "openarm-mujoco")
 
 
@@ -105,7 +106,7 @@ def bench_stop_count(
 
 def replay_stop_count(folder: Path, progress: Progress = lambda label, done, total: None) -> StopCount:
     """Adjudicate and count a recorded run again. Raises RecordError when `folder` holds none, or not all of it."""
-    options = _read_options(folder)
+    options = read_options(folder)
     description = load_description(options.robot)
     props = scene_props(options.task, options.neighbours)
     truth = Truth(description, {name: prop.shape for name, prop in props.items()})
@@ -296,19 +297,20 @@ def versions() -> dict[str, str]:
 
 
 def _open_run(options: StopCountOptions, folder: Path, resume: bool) -> None:
-    file = folder / "run.json"
+    file = folder / RUN_FILE
     if not file.is_file():
         write_json(file, asdict(options))
         return
     if not resume:
         raise RecordError(f"{folder} holds a run already; go on with it by --resume, or name another folder")
-    found = _read_options(folder)
+    found = read_options(folder)
     if found != replace(options, envs=found.envs):
         raise RecordError(f"{folder} holds a run of other options ({found}); name another folder")
 
 
-def _read_options(folder: Path) -> StopCountOptions:
-    file = folder / "run.json"
+def read_options(folder: Path) -> StopCountOptions:
+    """What a kept run was asked to do. Raises RecordError when `folder` holds none."""
+    file = folder / RUN_FILE
     try:
         values: dict[str, Any] = json.loads(file.read_text())
         options: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}

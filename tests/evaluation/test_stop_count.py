@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+from simulo.description import load_description
+from simulo.evaluation.recorded_stops import read_run
 from simulo.evaluation.records import RecordError, load_record, save_record
 from simulo.evaluation.report import write_report
 from simulo.evaluation.stop_count import StopCountOptions, bench_stop_count, replay_stop_count
@@ -40,6 +43,24 @@ def test_the_mimic_model_stops_for_what_is_real_and_the_swept_one_for_nothing_to
             assert row["real_contacts"] >= 1
             assert row["missed_contacts"] == 0
             assert row["unjudged"] == row["invalid"] == 0
+
+
+def test_the_stops_to_look_at_are_the_ones_that_were_counted(finished):
+    run = read_run(finished.folder)
+    assert run is not None and run.robot == "openarm"
+    counted = {
+        f"episode {episode.number}, step {event.first}: {judge}": (event.pair, judge.finger_model)
+        for judge, episodes in finished.judged.items()
+        for episode in episodes
+        for event in episode.events
+    }
+    assert {stop.title: (stop.parties, stop.finger_model) for stop in run.stops} == counted
+    stop = next(stop for stop in run.stops if "voxels" in stop.title)
+    around = stop.around(load_description("openarm"))
+    record = load_record(finished.folder, int(stop.title.split()[1].rstrip(",")))
+    refusals = record.refusals[stop.title.split(": ")[1]]
+    struck = refusals.cell_centre[refusals.step == int(stop.title.split()[3].rstrip(":"))][0]
+    assert np.linalg.norm(around.centres - struck, axis=1).min() < 1e-5, "the cell that stopped it is among those shown"
 
 
 def test_the_json_has_the_published_keys(finished):
