@@ -18,9 +18,7 @@ def test_unknown_command(simulo: Callable) -> None:
     assert "No such command 'dance'" in run.err
 
 
-def test_viewing_without_viser_names_the_extra(
-    simulo: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_viewing_without_viser_names_the_extra(simulo: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simulo.cli.view.find_spec", lambda name: None)
     run = simulo("view", "gantry")
     assert run.code == 2
