@@ -70,10 +70,11 @@ def _grippers(facts: dict[str, Any]) -> Table:
 
 
 def _links(facts: dict[str, Any]) -> Table:
-    table = _facts("Links", "link", "on", "by", "hulls", "vertices")
+    table = _facts("Links", "link", "on", "by", "checked as", "vertices")
     for link in facts["links"]:
         by = link["joint"] or ("fixed" if link["parent"] else "root")
-        table.add_row(link["name"], link["parent"] or "", by, str(link["pieces"]), str(link["vertices"]))
+        shapes = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in link["shapes"].items())
+        table.add_row(link["name"], link["parent"] or "", by, shapes or "nothing", str(link["vertices"]))
     return table
 
 

@@ -32,6 +32,9 @@ def _refuse_no_rotation(wxyz: tuple[float, ...]) -> tuple[float, ...]:
     return wxyz
 
 
+Nanometres = Annotated[int, Field(ge=-(10**13), le=10**13)]
+"""Up to 10 km: what float64 holds exactly, and no robot exceeds."""
+
 Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_refuse_no_rotation)]
 
 
@@ -187,9 +190,9 @@ class PieceEntry(_Part):
     vertex (a sphere) or two (a capsule); absent for a hull, which has none."""
 
     box: BoxEntry
-    dop_nm: list[tuple[int, int]]
-    vertices_nm: list[tuple[int, int, int]]
-    radius_nm: Annotated[int, Field(gt=0)] | None = None
+    dop_nm: list[tuple[Nanometres, Nanometres]]
+    vertices_nm: list[tuple[Nanometres, Nanometres, Nanometres]]
+    radius_nm: Annotated[Nanometres, Field(gt=0)] | None = None
 
 
 class GeometryEntry(_Part):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -52,6 +53,7 @@ def _links(description: RobotDescription) -> list[dict[str, Any]]:
                 "joint": edge.name if isinstance(edge, Joint | MimicJoint) else None,
                 "pieces": len(geometry.pieces) if geometry else 0,
                 "vertices": sum(len(piece.vertices) for piece in geometry.pieces) if geometry else 0,
+                "shapes": dict(Counter(piece.kind for piece in geometry.pieces)) if geometry else {},
             }
         )
     return rows
