@@ -1,4 +1,4 @@
-"""pinocchio with coal on the same hulls, pairs and cells, for `simulo bench gate`; both come with the dev extras."""
+"""pinocchio with coal on the same pieces, pairs and cells, for `simulo bench gate`; both come with the dev extras."""
 
 # Neither has stubs.
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulo.collision import CollisionModel
 from simulo.description import RobotDescription
 from simulo.description.kinematics import edges_from_root
-from simulo.description.schema import FixedAttachment, MimicJoint
+from simulo.description.schema import ConvexPiece, FixedAttachment, MimicJoint
 
 VERSION = f"pinocchio {pinocchio.__version__}, coal {coal.__version__}"
 
@@ -46,8 +46,8 @@ class CoalPeer:
         for link, geometry in description.geometry.items():
             joint, placement = placed[link]
             for index, piece in enumerate((geometry.hull,) if whole_links else geometry.pieces):
-                shape = _hull(piece.vertices)
-                part = pinocchio.GeometryObject(f"{link}_{index}", joint, placement, shape)
+                shape, place = _shape(piece)
+                part = pinocchio.GeometryObject(f"{link}_{index}", joint, placement * place, shape)
                 numbers.setdefault(link, []).append(self._hulls.addGeometryObject(part))
         if cells is None:
             pairs = model.pairs
@@ -102,6 +102,18 @@ def _tree(description: RobotDescription) -> tuple[Any, dict[str, tuple[int, Any]
         number = robot.addJoint(joint, kind(np.asarray(edge.axis, np.float64)), here, edge.name)
         placed[edge.child] = (number, pinocchio.SE3.Identity())
     return robot, placed
+
+
+def _shape(piece: ConvexPiece) -> tuple[Any, Any]:
+    """coal's shape of a piece, and where its frame lies in the link's: a ball is its own, not a polyhedron."""
+    if piece.kind == "hull":
+        return _hull(piece.vertices), pinocchio.SE3.Identity()
+    start, end = piece.vertices[0], piece.vertices[-1]
+    length = float(np.linalg.norm(end - start))
+    if piece.kind == "sphere":
+        return coal.Sphere(piece.radius), pinocchio.SE3(np.eye(3), start)
+    turn = pinocchio.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end - start).matrix()
+    return coal.Capsule(piece.radius, length), pinocchio.SE3(turn, 0.5 * (start + end))
 
 
 def _hull(vertices: ArrayLike) -> Any:

@@ -27,7 +27,9 @@ def exempt_pairs(description: RobotDescription) -> list[DisabledPair]:
         key = frozenset(pair)
         reason = reasons.get(key)
         if reason is None and key not in declared and key in near and always_overlaps(description, *pair):
-            reason = "always overlapping: proven on the hulls over the whole range of the joints between"
+            round_too = any(piece.radius for link in pair for piece in description.geometry[link].pieces)
+            what = "primitives" if round_too else "hulls"
+            reason = f"always overlapping: proven on the {what} over the whole range of the joints between"
         if reason is not None:
             rows.append(DisabledPair(*pair, reason))
     return rows

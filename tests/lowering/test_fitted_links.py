@@ -239,7 +239,9 @@ def test_pairs_of_balls_that_always_overlap_are_proven_so(tmp_path: Path, monkey
     )
     description = lower_robot(tmp_path).description
     (row,) = description.disabled_pairs
-    assert (row.link_a, row.link_b) == ("a", "c") and row.reason.startswith("always overlapping")
+    assert (row.link_a, row.link_b) == ("a", "c") and row.reason.startswith(
+        "always overlapping: proven on the primitives"
+    )
     assert {piece.kind for g in description.geometry.values() for piece in g.pieces} <= {"sphere", "capsule"}
 
 
