@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 
 import collada
 import numpy as np
@@ -23,6 +24,9 @@ from simulo.lowering.xml import Element, local_name, parse_xml
 _KEPT = ("asset", "library_geometries", "library_nodes", "library_visual_scenes", "scene")
 
 _NO_SURFACE = ("bind_material", "extra", "lines", "linestrips", "instance_camera", "instance_light")
+
+_NO_TURN = ("lookat", "skew")
+"""Placements that pycollada does not read, or reads as another."""
 
 _POLYGONS = ("triangles", "polylist", "polygons", "trifans", "tristrips")
 
@@ -79,17 +83,48 @@ def _refuse_unread(root: Element, label: str) -> None:
             f"{label}, line {element.sourceline}: <{local_name(element)}> is not read; bake it into a plain mesh and "
             "export again"
         )
+    for node in root.iter("{*}node"):
+        if any(True for _ in node.iter("{*}instance_geometry", "{*}instance_node")):
+            _refuse_bad_placement(node, label)
     for vertices in root.iter("{*}vertices"):
         for source in (element.get("source", "") for element in vertices.iterfind("{*}input[@semantic='POSITION']")):
             _refuse_bad_numbers(root, source.removeprefix("#"), label)
 
 
+def _refuse_bad_placement(node: Element, label: str) -> None:
+    """A node that holds geometry places it by turns, shifts, scales and affine matrices."""
+    for element in node.iterfind("{*}*"):
+        kind = local_name(element)
+        if kind in _NO_TURN or (kind == "matrix" and not _is_affine((element.text or "").split())):
+            raise LoweringError(
+                f"{label}, line {element.sourceline}: <{kind}> is no placement that is read; apply it to the mesh and "
+                "export again"
+            )
+
+
+def _is_affine(words: Sequence[str]) -> bool:
+    try:
+        return [float(word) for word in words[12:]] == [0.0, 0.0, 0.0, 1.0]
+    except ValueError:
+        return False
+
+
 def _refuse_bad_numbers(root: Element, source: str, label: str) -> None:
     """pycollada takes 0 for a number that is none, and its word for how many there are from the file."""
-    arrays = (element for element in root.iter("{*}source") if element.get("id") == source)
-    for array in (array for element in arrays for array in element.iterfind("{*}float_array")):
+    sources = [element for element in root.iter("{*}source") if element.get("id") == source]
+    for accessor in (found for element in sources for found in element.iterfind("{*}technique_common/{*}accessor")):
+        axes = [param.get("name") for param in accessor.iterfind("{*}param")]
+        steps = accessor.get("stride", "1"), accessor.get("offset", "0")
+        if axes not in (["X", "Y", "Z"], [None] * 3) or steps != ("3", "0"):
+            raise LoweringError(
+                f"{label}, line {accessor.sourceline}: the <accessor> of source {source!r} does not read X, Y and Z "
+                "one after the other; export it again"
+            )
+    for array in (array for element in sources for array in element.iterfind("{*}float_array")):
         words = (array.text or "").split()
         try:
+            if "_" in (array.text or ""):
+                raise ValueError("'_' in a number")
             finite = np.isfinite(np.array(words, dtype=np.float64))
         except ValueError as error:
             raise LoweringError(

@@ -8,6 +8,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from simulo.description.certificate import MAX_VERTICES
 from simulo.errors import LoweringError
+from simulo.lowering.limits import MAX_HULL_VERTICES
 from simulo.lowering.triangles import nearest_on_any
 
 GRID = 1e-9
@@ -35,6 +36,11 @@ def certified_vertices(
     """
     hull = convex_hull(points, label)
     corners = hull.points[hull.vertices]
+    if len(corners) > MAX_HULL_VERTICES:
+        raise LoweringError(
+            f"{label}: the hull of its meshes has {len(corners)} vertices, over the limit of {MAX_HULL_VERTICES}; "
+            "simplify the meshes"
+        )
     if inflate > 0.0 or len(corners) > max_vertices:
         corners = _reduced_outward(hull, label, max_vertices, inflate)
     written = _written(corners, label)

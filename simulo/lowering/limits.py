@@ -34,6 +34,13 @@ MAX_LINKS = 2_000
 MAX_SHAPES = 20_000
 """Shapes of a robot, collision and visual."""
 
+MAX_NAME = 200
+"""Characters of a link's or joint's name."""
+
+MAX_HULL_VERTICES = 10_000
+"""Extreme vertices of a link's meshes; links in use have up to 4,100. Few are left in the end, but finding
+which takes a second for every thousand."""
+
 MAX_LENGTH = 1_000.0
 """[m] Largest coordinate or size. The certificates' rounding (1e-12 m) is proven for lengths up to this."""
 

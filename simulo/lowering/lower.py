@@ -88,7 +88,10 @@ def lower_robot(
         progress(f"fit {link}", done + 1, len(meshes) + 2)
         cut = cuts.get(link, UNCUT)
         if cut.fit is None:
-            geometry[link] = fit_link(link, mesh, cut)
+            try:
+                geometry[link] = fit_link(link, mesh, cut)
+            except LoweringError as error:
+                raise LoweringError(f"{model.path}: {error}") from error
         else:
             fitted[link] = link_candidates(mesh)
             chosen[link] = pick(fitted[link], cut.fit)

@@ -89,8 +89,11 @@ def _read_ascii_stl(data: bytes, label: str) -> Triangles:
 
 
 def _floats(words: object, label: str) -> NDArray[np.float64]:
+    texts = np.array(words, dtype=np.bytes_)
+    if b"_" in texts.tobytes():  # which Python alone reads as a number
+        raise LoweringError(f"{label} has a vertex that is not three numbers (with '_'); export it again")
     try:
-        return np.array(words, dtype=np.bytes_).astype(np.float64).reshape(-1, 3)
+        return texts.astype(np.float64).reshape(-1, 3)
     except ValueError as error:
         raise LoweringError(f"{label} has a vertex that is not three numbers ({error}); export it again") from error
 

@@ -131,8 +131,9 @@ def _mesh_wearers(spec: mujoco.MjSpec) -> dict[tuple[str, str], str]:
         for geom in body.geoms:
             wearers.get(geom.meshname, set()).add(body.name)
     return {
-        (name, file): f"mesh file {file} of link {', '.join(sorted(wearers[name]))}"
+        (name, file): f"mesh file {file} of {f'link {links}' if links else 'no link: remove it'}"
         for name, file in files.items()
+        for links in [", ".join(sorted(wearers[name]))]
         if file
     }
 

@@ -47,7 +47,13 @@ _COUNTS = {
 _USER_SIZES = "nuser_"
 _MAX_USER_SIZE = 1_000
 
-_FILES = {"mesh": ("meshdir", "assetdir"), "hfield": ("meshdir", "assetdir"), "skin": ("meshdir", "assetdir")}
+_FILES = {
+    "mesh": ("meshdir", "assetdir"),
+    "hfield": ("meshdir", "assetdir"),
+    "skin": ("meshdir", "assetdir"),
+    "texture": ("texturedir", "assetdir"),
+}
+_FILE_ATTRIBUTES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 _MODELS = ("include", "model")
 
 
@@ -84,8 +90,7 @@ def look_at(path: Path) -> None:
             if element.tag in _MODELS and element.get("file"):
                 tags = ("mujoco", "mujocoinclude") if element.tag == "include" else ("mujoco",)
                 waiting.append((_reached(element.get("file"), "", path, file, label), tags))
-        for element, folder in _named_files(root, compiler):
-            name = element.get("file")
+        for element, name, folder in _named_files(root, compiler):
             place = _reached(name, folder, path, file, f"{file}, line {element.sourceline}: <{element.tag}>")
             if place.exists():  # what is missing MuJoCo misses too, and there the links that need it are known
                 refuse_large_file(place, MAX_MESH_BYTES, f"{file}: <{element.tag}> file {place}", "simplify it")
@@ -119,13 +124,13 @@ def _magnitude(word: str) -> float:
         return 1.0
 
 
-def _named_files(root: Element, compiler: dict[str, str]) -> Iterator[tuple[Element, str]]:
-    """Elements with a geometry file, and the folder setting that applies. Textures are never opened for a collision."""
+def _named_files(root: Element, compiler: dict[str, str]) -> Iterator[tuple[Element, str, str]]:
+    """Elements with a file that MuJoCo opens, pictures too; the file's name, and the folder setting that applies."""
     for tag, settings in _FILES.items():
         folder = next((compiler[name] for name in settings if compiler.get(name)), "")
         for element in root.iter(tag):
-            if element.get("file"):
-                yield element, folder
+            for name in filter(None, map(element.get, _FILE_ATTRIBUTES)):
+                yield element, name, folder
 
 
 def _reached(name: str, folder: str, path: Path, including: Path, label: str) -> Path:
@@ -137,7 +142,12 @@ def _reached(name: str, folder: str, path: Path, including: Path, label: str) ->
             f"{label} file {name!r} leads to {places[0]}, out of the model's folder {home}; move it there, or "
             "add its root to SIMULO_MODEL_PATH"
         )
-    found = next((place for place in places if place.exists()), places[0])
+    try:
+        found = next((place for place in places if place.exists()), places[0])
+    except OSError as error:  # such as a name too long for the file system
+        raise LoweringError(
+            f"{label} file {name[:80]!r} cannot be looked for ({error.strerror}); correct it"
+        ) from error
     if found.exists() and not found.is_file():
         raise LoweringError(f"{label} file {found} is no regular file; name one")
     return found

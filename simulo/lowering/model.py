@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from simulo.description.mimics import MimicRelation
 from simulo.description.schema import JointType
 from simulo.errors import LoweringError
+from simulo.lowering.limits import MAX_NAME
 from simulo.lowering.meshes import SUSPICIOUS_SIZE
 from simulo.pose import Pose, Vector
 
@@ -71,6 +72,16 @@ class RobotModel:
     shapes: Mapping[str, tuple[Shape, ...]]
     linkage: frozenset[str] = frozenset()
     floating: bool = False
+
+    def __post_init__(self) -> None:
+        """Names go into files, tables and sentences. Raises LoweringError for one that would be misread there."""
+        for kind, names in (("link", self.links), ("joint", [joint.name for joint in self.joints])):
+            for name in names:
+                if not name.isprintable() or name != name.strip() or len(name) > MAX_NAME:
+                    raise LoweringError(
+                        f"{self.path}: {kind} {name[:80]!r} has a name with unprintable characters, with blanks around "
+                        f"it, or of over {MAX_NAME} characters; rename it"
+                    )
 
     def joint(self, name: str) -> ModelJoint:
         for joint in self.joints:

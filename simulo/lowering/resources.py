@@ -78,9 +78,14 @@ def _is_package(folder: Path, package: str) -> bool:
 
 
 def _existing(places: Sequence[Path], name: str, label: str) -> Path:
-    for place in places:
-        if place.is_file():
-            return place
+    try:
+        for place in places:
+            if place.is_file():
+                return place
+    except OSError as error:  # such as a name too long for the file system
+        raise LoweringError(
+            f"{label}: mesh {name[:80]!r} cannot be looked for ({error.strerror}); correct it"
+        ) from error
     listing = "\n".join(f"  - {place}" for place in places)
     raise LoweringError(
         f"{label}: mesh {name!r} does not exist as a file. Tried:\n{listing}\n"

@@ -20,6 +20,8 @@ from simulo.lowering.limits import MAX_DEPTH, MAX_ELEMENTS, MAX_XML_BYTES, refus
 
 _MOST_PREFIXES = 100
 
+_XINCLUDE = "http://www.w3.org/2001/XInclude"
+
 _PROLOGUE = rb"(?:\xef\xbb\xbf)?(?:\s++|(?><\?.*?\?>)|(?><!--.*?-->))*+"
 """What may stand before the document type and the first element. Nothing in it is tried twice, or many instructions
 in a row would take for ever."""
@@ -77,15 +79,19 @@ def parse_xml(data: bytes, label: str, kind: str, long_text: bool = False) -> El
         raise LoweringError(
             f"{label} declares a document type (<!DOCTYPE>); entities are not expanded here, remove the declaration"
         )
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=long_text, remove_comments=True,
-        remove_pis=True,
+    parser = etree.XMLParser(  # the encoding is the one judged above, whatever the file declares
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=long_text,
+        remove_comments=True, remove_pis=True,
     )  # fmt: skip
     try:
         root = etree.fromstring(_with_namespaces(data), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise LoweringError(f"{label} cannot be read as {kind}: {error}; repair the XML") from error
     _refuse_depth(root, label, kind)
+    for element in root.iter(f"{{{_XINCLUDE}}}include"):
+        raise LoweringError(
+            f"{label}, line {element.sourceline}: <xi:include> is not followed; put the file's text there"
+        )
     return root
 
 

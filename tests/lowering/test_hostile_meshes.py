@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import trimesh
 
+from simulo.lowering import lower_robot
+from simulo.lowering.draft import draft_folder
 from simulo.lowering.meshfiles import read_mesh_file
 from simulo.lowering.urdf import read_urdf
 from tests.lowering.hostile import LAUGHS, refusal, sparse
@@ -44,6 +46,10 @@ def dae(
     )
 
 
+def placed(placement: str) -> str:
+    return dae(f"<node>{placement}<instance_geometry url='#g'/></node>")
+
+
 def stl(*triangles: list[list[float]], count: int | None = None) -> bytes:
     rows = b"".join(struct.pack("<12fH", 0, 0, 0, *np.ravel(triangle), 0) for triangle in triangles)
     return bytes(80) + struct.pack("<I", len(triangles) if count is None else count) + rows
@@ -63,6 +69,7 @@ def msh(*counts: int, body: bytes = b"") -> bytes:
 NAN, FAR = float("nan"), 1e30
 TETRA = [[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 1]]]
 CORNERS = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+XINCLUDE = "<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='/etc/passwd' parse='text'/>"
 NODE_CIRCLE = "<library_nodes><node id='n'><instance_node url='#n'/></node></library_nodes>"
 NODE_BOMB = (
     "<library_nodes>"
@@ -100,6 +107,13 @@ CASES: dict[str, tuple[str, bytes | str, str, str]] = {
     "obj-vertex-of-two": ("m.obj", "v 0 0\n" + CORNERS + "f 1 2 3\n", "line 1", "export it again"),
     "obj-vertex-words": ("m.obj", CORNERS + "v a b c\nf 1 2 3\n", "three numbers", "export it again"),
     "obj-nan": ("m.obj", CORNERS + "v 0 0 nan\nf 1 2 3\nf 1 2 5\n", "not finite (number 4)", "repair"),
+    "obj-number-with-underscore": ("m.obj", CORNERS + "v 1_0 0 0\nf 1 2 5\n", "'_'", "export it again"),
+    "obj-capital-keywords": ("m.obj", CORNERS + "F 1 2 3\n", "line 5", "export it again"),
+    "obj-old-line-ends": ("m.obj", (CORNERS + "f 1 2 3\n").replace("\n", "\r"), "m.obj", "export it again"),
+    "obj-utf16": ("m.obj", (CORNERS + "f 1 2 3\n").encode("utf-16"), "line 1", "export it again"),
+    "obj-calls-a-file": ("m.obj", "call /etc/passwd\n" + CORNERS + "f 1 2 3\n", "line 1", "export it again"),
+    "obj-runs-a-program": ("m.obj", "csh true\n" + CORNERS + "f 1 2 3\n", "line 1", "export it again"),
+    "obj-endless-line": ("m.obj", "v 0 0 \\\n" * 100_000 + CORNERS, "three numbers", "export it again"),
     "obj-curves": ("m.obj", CORNERS + "f 1 2 3\nsurf 0 1 0 1 1 2 3\n", "line 6", "export it again"),
     "obj-is-binary": ("m.obj", bytes(range(256)) * 8, "line 1", "export it again"),
     "ply-no-head": ("m.ply", b"ply\n", "head", "export it again"),
@@ -108,6 +122,19 @@ CASES: dict[str, tuple[str, bytes | str, str, str]] = {
     "ply-count-lies": ("m.ply", ply(4, 400_000, "0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n"), "m.ply", "export it again"),
     "ply-count-absurd": ("m.ply", ply(4, 999_999_999_999, ""), "999999999999 triangles", "simplify"),
     "ply-index": ("m.ply", ply(4, 1, "0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 170\n"), "corner", "export it again"),
+    "ply-list-huge": (
+        "m.ply",
+        ply(4, 1, "").replace(b"ascii", b"binary_little_endian").replace(b"list uchar", b"list uint")
+        + np.zeros(12, "<f4").tobytes() + struct.pack("<I3i", 4_000_000_000, 0, 1, 2),
+        "m.ply", "export it again",
+    ),
+    "ply-list-negative": (
+        "m.ply", ply(4, 1, "0 0 0\n1 0 0\n0 1 0\n0 0 1\n-3 0 1 2\n").replace(b"uchar", b"int"), "1 faces", "export it",
+    ),
+    "ply-count-negative": ("m.ply", ply(-4, 1, "3 0 1 2\n"), "head", "export it again"),
+    "ply-face-of-two": ("m.ply", ply(4, 2, "0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n2 0 1\n"), "2 faces", "export it"),
+    "ply-middle-endian": ("m.ply", ply(4, 1, "").replace(b"ascii", b"binary_middle_endian"), "m.ply", "export it"),
+    "ply-strips": ("m.ply", ply(4, 1, "5 0 1 2 3 0\n").replace(b"element face", b"element strip"), "head", "export it"),
     "ply-is-another": ("m.ply", STL, "head", "export it again"),
     "msh-cut-short": ("m.msh", b"\1\0\0", "length", "export it again"),
     "msh-negative": ("m.msh", msh(-1, 0, 0, 1, body=bytes(0)), "length", "export it again"),
@@ -136,6 +163,31 @@ CASES: dict[str, tuple[str, bytes | str, str, str]] = {
     "dae-spline": ("m.dae", dae(geometry="<spline/>"), "<spline>", "export again"),
     "dae-convex-of": ("m.dae", dae(geometry="<convex_mesh convex_hull_of='#x'/>"), "<convex_mesh>", "export again"),
     "dae-skin": ("m.dae", dae(scene="<node><instance_controller url='#c'/></node>"), "instance_controller", "export"),
+    "dae-accessor-other-axes": (
+        "m.dae", dae().replace("name='X'", "name='Z'", 1), "<accessor> of source 's'", "export it again",
+    ),
+    "dae-accessor-stride": ("m.dae", dae().replace("stride='3'", "stride='2'"), "<accessor>", "export it again"),
+    "dae-accessor-offset": (
+        "m.dae", dae().replace("stride='3'", "stride='3' offset='3'"), "<accessor>", "export it again",
+    ),
+    "dae-number-with-underscore": ("m.dae", dae(numbers="0 0 0 1_0 0 0 0 1 0 0 0 1"), "no number", "export it again"),
+    "dae-lookat": ("m.dae", placed("<lookat>0 0 1 0 0 0 0 1 0</lookat>"), "<lookat>", "apply it to the mesh"),
+    "dae-skew": ("m.dae", placed("<skew>45 0 1 0 1 0 0</skew>"), "<skew>", "apply it to the mesh"),
+    "dae-matrix-projective": (
+        "m.dae", placed("<matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 1 1</matrix>"), "<matrix>", "apply it to the mesh",
+    ),
+    "dae-matrix-short": ("m.dae", placed("<matrix>1 0 0 0 0 1 0 0</matrix>"), "<matrix>", "apply it to the mesh"),
+    "dae-matrix-words": ("m.dae", placed(f"<matrix>{15 * '0 '}one</matrix>"), "<matrix>", "apply it to the mesh"),
+    "dae-matrix-0": (
+        "m.dae", placed("<matrix>0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1</matrix>"), "flat", "give it a thickness",
+    ),
+    "dae-included": (
+        "m.dae", dae(head="", scene=f"<node>{XINCLUDE}<instance_geometry url='#g'/></node>"), "<xi:include>",
+        "put the file's text there",
+    ),
+    "dae-of-another-file": (
+        "m.dae", dae(scene="<node><instance_geometry url='other.dae#g'/></node>"), "other.dae#g", "export it again",
+    ),
     "dae-node-circle": (
         "m.dae", dae(scene="<node><instance_node url='#n'/></node>", nodes=NODE_CIRCLE), "m.dae", "export it again",
     ),
@@ -167,6 +219,17 @@ def test_meshes_of_a_million_triangles_are_refused_unread(tmp_path: Path) -> Non
     (tmp_path / "e.stl").write_bytes(b"solid s\n" + facet * million + b"endsolid s\n")
     for name in ("a.stl", "b.obj", "c.ply", "d.msh", "e.stl"):
         refusal(lambda name=name: read_mesh_file(tmp_path / name, "link 'arm'"), name, "link 'arm'", "simplify")
+
+
+def test_a_hull_of_too_many_corners_is_refused(tmp_path: Path) -> None:
+    """A fine sphere under the cap of triangles: every vertex is extreme, and fitting them would take minutes."""
+    points = np.random.default_rng(0).normal(size=(12_000, 3))
+    ball = trimesh.convex.convex_hull(0.1 * points / np.linalg.norm(points, axis=1, keepdims=True))
+    ball.export(tmp_path / "ball.stl")
+    path = tmp_path / "r.urdf"
+    path.write_text(robot(link("arm", shape("<mesh filename='ball.stl'/>"))))
+    draft_folder(path)
+    refusal(lambda: lower_robot(tmp_path), "r.urdf", "link 'arm': the hull of its meshes has 12000", "simplify")
 
 
 def test_meshes_of_many_gigabytes_and_endless_ones_are_refused_unread(tmp_path: Path) -> None:

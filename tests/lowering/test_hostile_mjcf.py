@@ -4,6 +4,9 @@ Most of them MuJoCo compiles without a word, crashes on or works at for minutes.
 """
 
 import os
+import struct
+import zlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +68,17 @@ XML = {
     "include-outside": ("<mujoco><include file='/etc/passwd'/></mujoco>", "/etc/passwd", "move it there"),
     "include-above": (f"<mujoco><include file='{'../' * 40}etc/passwd'/></mujoco>", "/etc/passwd", "move it there"),
     "include-a-folder": ("<mujoco><include file='.'/></mujoco>", "<include>", "name one"),
+    "include-twice-on-two-ways": (
+        "<mujoco><include file='a.xml'/><include file='b.xml'/></mujoco>", "c.xml is included", "use it once",
+    ),
+    "include-a-name-too-long": (f"<mujoco><include file='{5_000 * 'a'}'/></mujoco>", "<include>", "correct it"),
+    "include-by-xinclude": (
+        "<mujoco><xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='c.xml'/></mujoco>", "<xi:include>",
+        "put the file's text there",
+    ),
+    "defaults-too-deep": (
+        model(before="<default>" + 210 * "<default class='c'>" + 211 * "</default>"), "<default> is nested", "no",
+    ),
     "attach-itself": (
         model("<attach model='x' body='b' prefix='p'/><body name='b'><geom size='1'/></body>", before=ITSELF),
         "r.xml is included or attached", "use it once",
@@ -91,6 +105,10 @@ COUNTS = {
         "<texture> width", "smaller",
     ),
     "memory": (model(before="<size memory='1000G'/>"), "MuJoCo needs over", "use a simpler one"),
+    "picture-that-unpacks": (
+        model(before="<asset><texture name='t' type='2d' file='large.png'/></asset>"), "MuJoCo needs over",
+        "use a simpler one",
+    ),
     "height-field-under-the-cap": (
         model("<geom type='hfield' hfield='h'/>",
               before="<asset><hfield name='h' nrow='99999' ncol='99999' size='1 1 1 1'/></asset>"),
@@ -120,6 +138,19 @@ NUMBERS = {
     "coupling-absurd": (coupled("0 1e9 0 0 0"), "joint 'j'", "correct its unit"),
     "coupling-of-nobody": (coupled("0 1 0 0 0", second="ghost"), "ghost", "repair"),
     "coupling-of-itself": (coupled("0 1 0 0 0", second="j"), "'j' is repeated", "repair"),
+    "coupling-bent": (coupled("0 1 1 0 0"), "'j' and 'k'", "q1 = c0 + c1 * q2"),
+    "coupling-twice": (
+        held(2 * "<joint joint1='j' joint2='k' polycoef='0 1 0 0 0'/>"), "'j'", "keep one of the two",
+    ),
+    "coupling-in-a-circle": (
+        held("<joint joint1='j' joint2='k' polycoef='0 1 0 0 0'/><joint joint1='k' joint2='j' polycoef='0 1 0 0 0'/>"),
+        "in a circle", "name an actuated leader",
+    ),
+    "quaternion-0": (body("<geom size='1'/>", "quat='0 0 0 0'"), "quaternion", "repair"),
+    "key-of-another-robot": (
+        model("<body><joint name='j'/><geom size='1'/></body>", after="<keyframe><key qpos='0 0 0'/></keyframe>"),
+        "qpos", "repair",
+    ),
     "coupling-to-nothing": (held("<joint joint1='j' polycoef='.5 0 0 0 0'/>"), "'j' at one value", "remove the joint"),
     "coupling-by-a-tendon": (
         held("<tendon tendon1='t'/>", "<fixed name='t'><joint joint='j' coef='1'/><joint joint='k' coef='2'/></fixed>"),
@@ -138,6 +169,14 @@ PARTS = {
     "free-in-the-air": (model("<geom size='1'/><body><freejoint/><geom size='1'/></body>"), "free", "use those"),
     "mocap": (body("<geom size='1'/>", "mocap='true'"), "'arm'", "remove mocap"),
     "plane": (model("<geom name='floor' type='plane' size='1 1 1'/>"), "'floor'", "without it"),
+    "two-joints-on-a-body": (
+        body("<joint name='j'/><joint name='k' axis='0 1 0'/><geom size='1'/>"), "body 'arm' carries 2 joints",
+        "one body per joint",
+    ),
+    "body-name-of-two-lines": (model("<body name='a&#10;b'><geom size='1'/></body>"), r"'a\nb'", "rename it"),
+    "plugin-of-nobody": (
+        model(before="<extension><plugin plugin='/tmp/evil.so'/></extension>"), "/tmp/evil.so", "repair",
+    ),
     "flex": (
         model("<body><geom size='1'/></body>"
               "<flexcomp name='f' type='grid' dim='2' count='3 3 1' spacing='.1 .1 .1' radius='.01'/>"),
@@ -147,6 +186,23 @@ PARTS = {
 }  # fmt: skip
 
 MESHES = {
+    "picture-outside": (
+        model(before="<asset><texture name='t' type='2d' file='/etc/passwd'/></asset>"),
+        "<texture> file '/etc/passwd'",
+        "move it there",
+    ),
+    "picture-of-a-cube-outside": (
+        model(before="<asset><texture name='t' type='cube' fileup='/etc/passwd'/></asset>"),
+        "/etc/passwd",
+        "move it",
+    ),
+    "skin-outside": (model(before="<asset><skin name='s' file='/etc/passwd'/></asset>"), "/etc/passwd", "move it"),
+    "mesh-name-too-long": (mesh(f"file='{5_000 * 'a'}.stl'"), "<mesh> file", "correct it"),
+    "mesh-missing-and-worn-by-nobody": (
+        model(before="<asset><mesh name='m' file='gone.stl'/></asset>"),
+        "gone.stl",
+        "no link: remove it",
+    ),
     "mesh-missing": (mesh("file='gone.stl'"), "gone.stl", "repair"),
     "mesh-outside": (mesh("file='/etc/passwd'"), "<mesh> file '/etc/passwd'", "move it there"),
     "mesh-above": (mesh("file='" + "../" * 40 + "etc/passwd'"), "/etc/passwd", "move it there"),
@@ -163,6 +219,19 @@ MESHES = {
     "mesh-scale-0": (mesh("file='cube.stl' scale='0 1 1'"), "cube.stl", "repair"),
 }
 
+
+@cache
+def picture(edge: int) -> bytes:
+    """A black square that takes a thousandth of its size on the disk."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", edge, edge, 8, 0, 0, 0, 0)
+    rows = zlib.compress(bytes((edge + 1) * edge), 1)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
 CASES = {**XML, **COUNTS, **NUMBERS, **PARTS, **MESHES}
 
 
@@ -172,6 +241,10 @@ def workshop(tmp_path: Path) -> Path:
     cube.export(tmp_path / "cube.stl")
     data = (tmp_path / "cube.stl").read_bytes()
     (tmp_path / "empty.stl").write_bytes(b"")
+    for name in "ab":
+        (tmp_path / f"{name}.xml").write_text("<mujoco><include file='c.xml'/></mujoco>")
+    (tmp_path / "c.xml").write_text(model())
+    (tmp_path / "large.png").write_bytes(picture(22_000))
     (tmp_path / "short.stl").write_bytes(data[:-30])
     flat = trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]], process=False)
     flat.export(tmp_path / "flat.stl")

@@ -50,6 +50,12 @@ XML = {
     "cut-short": (robot(link("a"))[:-12], "line 1", "repair the XML"),
     "empty": ("", "empty", "restore it"),
     "blank": ("  \n ", "empty", "restore it"),
+    "file-included": (
+        "<robot xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='/etc/passwd' parse='text'/>" + link("a")
+        + "</robot>",
+        "<xi:include>", "put the file's text there",
+    ),
+    "second-robot-after-the-first": (robot(link("a")) + robot(link("b")), "Extra content", "repair the XML"),
     "no-xml": ("links: [a, b]", "Start tag expected", "repair the XML"),
     "other-root": ("<sdf version='1.9'/>", "<sdf>", "give a URDF file"),
     "namespaced-root": ("<robot xmlns='urn:x'><link name='a'/></robot>", "{urn:x}robot", "give a URDF file"),
@@ -102,6 +108,19 @@ TREE = {
         "b, c", "remove one joint",
     ),
     "joint-onto-itself": (robot(link("a"), link("b"), joint("j", "fixed", "b", "b")), "b", "remove one joint"),
+    "link-name-blank": (robot(link(" ")), "link ' '", "rename it"),
+    "link-name-with-blanks-around": (
+        robot(link("a"), link("a "), joint("j", "fixed", "a", "a ")), "link 'a '", "rename it",
+    ),
+    "link-name-of-two-lines": (robot(link("a&#10;b")), r"'a\nb'", "rename it"),
+    "link-name-turned-round": (robot(link("a\u202eb")), r"'a\u202eb'", "rename it"),
+    "link-name-endless": (robot(link(100_000 * "a")), "of over 200 characters", "rename it"),
+    "joint-name-of-two-lines": (
+        robot(link("a"), link("b"), joint("j&#9;", "continuous", "a", "b")), r"'j\t'", "rename it",
+    ),
+    "two-parent-elements": (
+        robot(link("a"), link("b"), joint("j", "fixed", "a", "b", "<parent link='b'/>")), "2 <parent>", "keep one",
+    ),
     "link-inside-a-link": (robot(link("a", "<link name='b'>" + BOX + "</link>")), "link/link", "shapes belong in"),
 }  # fmt: skip
 
@@ -131,6 +150,21 @@ JOINTS = {
     "mimic-of-nobody": (mimics("joint='ghost'"), "'ghost'", "name one of"),
     "mimic-without-leader": (mimics(""), "'follower'", "name one of"),
     "mimic-of-itself": (mimics("joint='follower'"), "follower -> follower", "name an actuated leader"),
+    "mimics-in-a-circle": (
+        robot(
+            *map(link, "abcd"),
+            joint("j", "continuous", "a", "b", "<mimic joint='k'/>"),
+            joint("k", "continuous", "a", "c", "<mimic joint='l'/>"),
+            joint("l", "continuous", "a", "d", "<mimic joint='j'/>"),
+        ),
+        "j -> k -> l -> j",
+        "name an actuated leader",
+    ),
+    "two-axes": (two("continuous", "<axis xyz='0 1 0'/>"), "2 <axis>", "keep one"),
+    "axis-tiny": (two("continuous").replace("xyz='1 0 0'", "xyz='1e-300 0 0'"), "'j'", "give the direction"),
+    "limit-comma": (limit("lower='-1,5' upper='1'"), "'j'", "write 1 number"),
+    "limit-hexadecimal": (limit("lower='-1' upper='0x1p3'"), "'j'", "write 1 number"),
+    "limit-in-other-digits": (limit("lower='-1' upper='\uff11'"), "'j'", "write 1 number"),
     "mimic-0": (mimics("joint='leader' multiplier='0'"), "'follower'", "other than 0"),
     "mimic-almost-0": (mimics("joint='leader' multiplier='1e-30'"), "'follower'", "make it fixed"),
     "mimic-absurd": (mimics("joint='leader' multiplier='1e30'"), "'follower'", "correct its unit"),
@@ -145,6 +179,11 @@ SHAPES = {
     "no-geometry": (robot(link("a", "<visual/>")), "link 'a', visual 0", "give it one"),
     "size-with-underscore": (robot(link("a", shape("<box size='1_0 1 1'/>"))), "'1_0 1 1'", "write 3 numbers"),
     "size-in-other-digits": (robot(link("a", shape("<box size='\u0661 1 1'/>"))), "box size", "write 3 numbers"),
+    "two-geometries": (
+        robot(link("a", BOX.replace("</collision>", "<geometry><sphere radius='1'/></geometry></collision>"))),
+        "2 <geometry>", "keep one",
+    ),
+    "geometry-in-words": (robot(link("a", shape("box"))), "link 'a', collision 0", "give it one"),
     "origin-by-quaternion": (
         robot(link("a", BOX.replace("<geometry>", "<origin quat_xyzw='0 0 1 0'/><geometry>", 1))), "'quat_xyzw'",
         "write xyz and rpy",
@@ -168,6 +207,13 @@ SHAPES = {
     "mesh-nameless": (robot(link("a", shape("<mesh/>"))), "collision 0", "give it a filename"),
     "mesh-missing": (mesh("gone.stl"), "collision 0", "Restore it"),
     "mesh-is-a-folder": (mesh("../"), "collision 0", "Restore it"),
+    "mesh-name-endless": (mesh(5_000 * "a" + ".stl"), "cannot be looked for", "correct it"),
+    "mesh-name-of-two-lines": (mesh("cube&#10;.stl"), r"'cube\n.stl'", "Restore it"),
+    "mesh-name-with-nul-escaped": (mesh("file://cube.stl%00.png"), "r.urdf: link 'a'", "correct"),
+    "mesh-of-a-users-home": (mesh("~/cube.stl"), "'~/cube.stl'", "Restore it"),
+    "mesh-of-a-variable": (mesh("$HOME/cube.stl"), "'$HOME/cube.stl'", "Restore it"),
+    "mesh-of-windows": (mesh("C:\\cube.stl"), "C:", "Restore it"),
+    "mesh-in-its-own-name": (mesh("data:model/stl;base64,AAAA"), "'data:model/stl;base64,AAAA'", "Restore it"),
     "mesh-on-the-net": (mesh("https://localhost/cube.stl"), "collision 0", "download it"),
     "mesh-macro": (mesh("$(find arm)/cube.stl"), "collision 0", "xacro"),
     "mesh-of-another-kind": (mesh("r.urdf"), "collision 0", "export it again"),
@@ -201,6 +247,13 @@ def test_a_hostile_urdf_is_refused(tmp_path: Path, text: str, element: str, reme
         pytest.param(robot(link("arm")).encode().replace(b"arm", b"\xffrm"), "line 1", "UTF-8", id="not-utf8"),
         pytest.param(robot(link("a")).encode("utf-16"), "line 1", "UTF-8", id="utf16"),
         pytest.param(b"<?xml version='1.0' encoding='latin-1'?><robot name='\xe9'/>", "byte", "UTF-8", id="latin1"),
+        pytest.param(
+            b"<?xml version='1.0' encoding='utf-7'?>+ADwAIQ-DOCTYPE r [+ADwAIQ-ENTITY a 'x'>]><robot/>",
+            "line 1",
+            "repair the XML",
+            id="document-type-hidden-by-utf7",
+        ),
+        pytest.param(robot(link("a")).encode("utf-32"), "line 1", "UTF-8", id="utf32"),
         pytest.param(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40, "line 1", "UTF-8", id="picture"),
         pytest.param(b"\x1f\x8b\x08\x00" + bytes(64), "line 1", "UTF-8", id="gzip"),
     ],
@@ -220,6 +273,15 @@ def test_what_is_no_file_of_reasonable_size_is_refused_unread(tmp_path: Path) ->
     refusal(lambda: read_urdf(tmp_path), tmp_path.name, "no regular file", "give the path")
     refusal(lambda: read_urdf(tmp_path / "gone.urdf"), "gone.urdf", "does not exist", "give the path")
     refusal(lambda: read_urdf(large), "large.urdf", "42949.7 MB", "right file")
+
+
+def test_files_that_lead_to_each_other_are_refused(tmp_path: Path) -> None:
+    """Links of the file system that go round in a circle."""
+    for name, other in (("r.urdf", "s.urdf"), ("s.urdf", "r.urdf"), ("a.stl", "b.stl"), ("b.stl", "a.stl")):
+        os.symlink(other, tmp_path / name)
+    refusal(lambda: read_urdf(tmp_path / "r.urdf"), "r.urdf", "does not exist", "give the path")
+    (tmp_path / "t.urdf").write_text(mesh("a.stl"))
+    refusal(lambda: read_urdf(tmp_path / "t.urdf"), "t.urdf", "collision 0: mesh 'a.stl'", "Restore it")
 
 
 def test_no_file_outside_is_read_for_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
