@@ -15,6 +15,7 @@ from simulo.description.schema import ConvexPiece, LinkGeometry
 # A link of so few pieces is so many bodies: each has a bounding sphere and box of its own, which tell more than its
 # common hull would. More pieces than that are one body, and asked only where their hull is not clear.
 _FEW_PIECES = 4
+_CORNER_SLOP = 1e-8  # m: a few roundings to 1 nm, turned; the box around them holds them all
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class _Pool:
         """Pack a piece in the frame of its box, re-centred on its vertices as float32 leaves them."""
         rotation = piece.box_pose.rotation
         local = (np.asarray(piece.vertices, np.float64) - np.asarray(piece.box_pose.position)) @ rotation
-        packed = pack_shape(ConvexShape(local, piece.radius))
+        packed = pack_shape(ConvexShape(local, piece.radius, is_box=_is_box(local)))
         self.shapes.append(packed)
         origin = np.asarray(piece.box_pose.position) + rotation @ packed.offset.astype(np.float64)
         return _Placed(len(self.shapes) - 1, rotation, origin)
@@ -79,6 +80,15 @@ class _Pool:
             rotation = hull.rotation.T @ placed.rotation
             self.pieces.append(_Placed(placed.shape, rotation, hull.rotation.T @ (placed.origin - hull.origin)))
         return [_Body(hull, first, len(geometry.pieces))]
+
+
+def _is_box(vertices: NDArray[np.float64]) -> bool:
+    """Whether vertices (V, 3), in the frame of their box, are its corners, but for how they are rounded."""
+    if len(vertices) != 8:
+        return False
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    off = np.minimum(vertices - low, high - vertices)
+    return bool(off.max() <= _CORNER_SLOP) and len(np.unique(vertices > 0.5 * (low + high), axis=0)) == 8
 
 
 def build_bodies(

@@ -1,4 +1,4 @@
-"""Links of spheres and capsules: distances, verdicts, ways, cells and pixels, against coal, MuJoCo and by hand."""
+"""Links of spheres, capsules, boxes: distances, verdicts, ways, cells and pixels, against coal, MuJoCo and by hand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from simulo.collision import CollisionChecker, Kind, build_model, build_motion_bounds
+from simulo.collision.kernels.shapes import BOX, BRUTE
 from simulo.collision.reference import self_distances
 from simulo.description import ConvexPiece, RobotDescription, reference_fk
 from simulo.errors import CollisionModelError
+from simulo.lowering.pieces import fit_piece
 from simulo.perception import Intrinsics, SelfFilter
-from tests.collision.oracle import build_oracle, coal_distance, coal_piece
+from simulo.pose import Pose
+from tests.collision.oracle import build_oracle, coal_distance, coal_hull, coal_piece
 from tests.collision.robots import ball_arm, box_piece, describe, joint, link, piece
 from tests.collision.worlds import grid
 
@@ -228,6 +231,29 @@ def test_a_depth_pixel_is_the_robots_within_the_padding_of_a_ball() -> None:
     off = np.linalg.norm(points - start - share[..., None] * along, axis=-1) - 0.07
     assert got[off <= 0.01 - 1e-5].all() and (off <= 0.0).sum() > 30
     assert not got[off > 0.01 + 2e-5].any() and (off > 0.01).sum() > 200
+
+
+def test_a_hull_of_a_boxs_corners_is_a_box_whose_depth_is_exact() -> None:
+    """As it is written, turned and rounded; 30 mm deep along x, where no other way out is shorter."""
+    turned = Pose.from_rpy((0.01, -0.02, 0.03), (0.4, -0.7, 1.1))
+    box = box_piece((0.1, 0.12, 0.14))
+    found = fit_piece(turned.apply(box.vertices), "box")
+    wedge = found.vertices + 1e-6 * np.eye(8, 1) * (found.vertices - found.vertices.mean(axis=0))
+    kinds = [int(build_model(rail(box, piece(p.vertices, p.box_pose))).shapes.header[1, 0]) for p in (box, found)]
+    assert kinds == [int(BOX)] * 2
+    assert int(build_model(rail(box, piece(wedge, found.box_pose))).shapes.header[1, 0]) == int(BRUTE)
+    model = build_model(rail(box, box))
+    deep = CollisionChecker(model, 1).check(torch.tensor([[0.07]]), world=False, distances=True)
+    assert -0.03 - BAND <= float(deep.distance[0]) <= -0.03 + 1e-9 and not bool(deep.bound[0])
+    aslant = build_model(rail(box, found))
+    rng = np.random.default_rng(9)
+    checker, q = CollisionChecker(aslant, 64), rng.uniform(0.12, 0.4, (64, 1)).astype(np.float32)
+    for slide, distance in zip(
+        q, checker.check(torch.from_numpy(q), world=False, distances=True).distance, strict=True
+    ):
+        truth = coal_distance(coal_hull(box.vertices), coal_hull(found.vertices), np.eye(3), [slide[0], 0.0, 0.0])
+        if truth > 1e-6:
+            assert truth - BAND <= float(distance) <= truth + 1e-9
 
 
 @pytest.mark.parametrize(
