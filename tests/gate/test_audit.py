@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 import simulo
 from simulo.cli import app
 from simulo.collision import ConvexShape, Primitives, VoxelGrid
+from simulo.collision.reference import hull_distance, posed_pieces
 from simulo.errors import GateError
 from simulo.gate import CollisionGate, Region
 from simulo.gate.audit import Audit, StopRecord, take_record
 from simulo.gate.replay import replay
 from simulo.pose import Pose
+from tests.collision.robots import ball_arm
 from tests.gate.arm import empty_map, mesh_gap, openarm, placed, poses, rest
 from tests.gate.tasks import JointTargets
 from tests.gate.test_in_environment import NEAR, REACH, action, wall
@@ -192,3 +194,23 @@ def test_records_of_other_models_and_files_that_are_none_are_refused_by_name(tmp
     np.savez(tmp_path / "array.npz", q=np.zeros(3))
     with pytest.raises(GateError, match="is not the record of a stop"):
         StopRecord.read(tmp_path / "array.npz")
+
+
+def test_a_stop_between_balls_is_judged_with_their_radii(tmp_path):
+    """Links of spheres and capsules whose axes are apart: the stop is the balls', and float64 knows their depth."""
+    robot = ball_arm()
+    gate = CollisionGate(robot, world="none", device="cpu")
+    samples = np.random.default_rng(3).uniform(-3.0, 3.0, (400, 4))
+    stops = np.flatnonzero(~gate.check(samples).clear.numpy())
+    judged = 0
+    for q in samples[stops[:40]]:
+        verdict = gate.check(q)
+        rows = torch.tensor(q, dtype=torch.float32)[None]
+        record = take_record(gate._session, gate.settings, verdict, rows, 0)
+        found = replay(StopRecord.read(record.write(tmp_path / "stop.npz")), robot)
+        assert found.same and found.opinion is not None and found.opinion.refuses
+        pieces = posed_pieces(robot, rows[0].numpy())
+        a, b = verdict.parties(0)
+        axes = min(hull_distance(p, r) for p in pieces[a] for r in pieces[b])
+        judged += axes > 1e-6
+    assert judged > 10, "too few of these are the balls' alone"
