@@ -43,10 +43,17 @@ def show_rules(robot: str, rule: Rule, json: Path | None) -> None:
 
 
 def show_fitted(lowered: LoweredRobot, json: Path | None) -> None:
-    """Print the candidates of the links that primitives stand for, if there are any, those that do in bold."""
+    """Print the candidates of the links that primitives stand for, if there are any, those that do in bold, and the
+    pairs that these leave unchecked."""
     robot = lowered.description.name
     if lowered.fitted:
         out.print(_candidates_table(robot, "what is put around it", lowered.fitted, lowered.chosen))
+    for pair in lowered.description.disabled_pairs:
+        if pair.reason.startswith("always overlapping") and {pair.link_a, pair.link_b} & lowered.fitted.keys():
+            said = (
+                f"{pair.link_a} and {pair.link_b} will not be checked: what is put around them overlaps in every pose"
+            )
+            out.print(said, markup=False, highlight=False, soft_wrap=True)
     chosen = {link: candidate.kind for link, candidate in lowered.chosen.items()}
     write_figures({"robot": robot, "links": _links(lowered.fitted), "chosen": chosen}, json)
 

@@ -18,6 +18,7 @@ from scipy.spatial import ConvexHull
 from typer.testing import CliRunner
 
 from simulo.cli import app
+from simulo.cli.fitting import show_fitted
 from simulo.cli.lower import lower_command
 from simulo.description import ConvexPiece, LinkGeometry, load_description
 from simulo.description.certificate import refuse_unproven_geometry
@@ -221,7 +222,9 @@ def test_what_is_asked_for_goes_before_what_is_declared(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_pairs_of_balls_that_always_overlap_are_proven_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_balls_that_always_overlap_are_proven_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Balls of 0.1 m about 0.12 m apart, with two joints between: proven on the balls themselves."""
     monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
     ball, limit = shape("<sphere radius='0.1'/>"), "<limit lower='-0.3' upper='0.3'/>"
@@ -237,7 +240,10 @@ def test_pairs_of_balls_that_always_overlap_are_proven_so(tmp_path: Path, monkey
         " fitted_links: {a: capsule, c: capsule},"
         " source: {package: none, version: '1', path: r.urdf, licence: CC0-1.0, format: urdf}}"
     )
-    description = lower_robot(tmp_path).description
+    lowered = lower_robot(tmp_path)
+    show_fitted(lowered, None)
+    assert "a and c" in (said := capsys.readouterr().out) and "overlaps in every pose" in said
+    description = lowered.description
     (row,) = description.disabled_pairs
     assert (row.link_a, row.link_b) == ("a", "c") and row.reason.startswith(
         "always overlapping: proven on the primitives"
