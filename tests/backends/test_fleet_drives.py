@@ -1,6 +1,7 @@
 """Grippers of the fleet in simulation: driven by the one actuator that their file has, wherever that is."""
 
 import mujoco
+import numpy as np
 import pytest
 import torch
 
@@ -131,10 +132,10 @@ mimic_joints: [{name: follow, mimics: turn, multiplier: -0.5, offset: 0.1}]
 """
 
 
-def urdf_robot(folder, mass: str = MASS) -> RobotDescription:
+def urdf_robot(folder, mass: str = MASS, fitted: str = "") -> RobotDescription:
     (folder / "r").mkdir()
     (folder / "r" / "r.urdf").write_text(URDF.format(mass=mass))
-    (folder / "r" / "robot.yaml").write_text(YAML)
+    (folder / "r" / "robot.yaml").write_text(YAML + fitted)
     return lower_robot(folder / "r").description
 
 
@@ -154,6 +155,20 @@ def test_a_urdf_is_simulated_with_its_masses_couplings_and_a_servo_per_column(tm
     assert turn > 1.0  # it leans over and its servo is not infinitely stiff
     assert follow == pytest.approx(-0.5 * turn + 0.1, abs=0.005)
     assert model.actuator_gaintype[0] == mujoco.mjtGain.mjGAIN_FIXED
+
+
+def test_a_urdf_collides_with_the_primitives_that_stand_for_its_links(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SIMULO_MODEL_PATH", str(tmp_path))
+    description = urdf_robot(tmp_path, fitted="fitted_links: {arm: capsule}")
+    model = yard(simulo.Robot(description)).backend.model
+    shapes = {model.body(model.geom_bodyid[g]).name: g for g in range(model.ngeom)}
+    arm, tip = shapes["Crane0/arm"], shapes["Crane0/tip"]
+    assert model.geom_type[arm] == mujoco.mjtGeom.mjGEOM_CAPSULE and model.geom_type[tip] == mujoco.mjtGeom.mjGEOM_MESH
+    (piece,) = description.geometry["arm"].pieces
+    assert model.geom_size[arm, :2] == pytest.approx(
+        [piece.radius, 0.5 * np.linalg.norm(piece.vertices[1] - piece.vertices[0])]
+    )
+    assert model.body("Crane0/arm").mass[0] == 1.5, "shapes weigh nothing"
 
 
 def test_a_urdf_link_that_moves_without_a_mass_is_refused(tmp_path, monkeypatch) -> None:
