@@ -269,7 +269,7 @@ class WorldBuffers:
             payload_shape=torch.full((n, slots), -1, dtype=torch.int32, **on),
             payload_link=torch.zeros(n, slots, dtype=torch.int32, **on),
             payload_pose=unit_poses(n, slots, device=device),
-            payload_touch=torch.zeros(n, slots, len(model.link_names), dtype=torch.uint8, **on),
+            payload_touch=torch.zeros(n, slots, len(model.link_names) + slots, dtype=torch.uint8, **on),
             region_active=torch.zeros(n, regions, dtype=torch.uint8, **on),
             region_pose=unit_poses(n, regions, device=device),
             region_half=torch.zeros(n, regions, 3, **on),

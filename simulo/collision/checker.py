@@ -250,8 +250,11 @@ class CollisionChecker:
         gripper = self.model.grippers[self.model.gripper_index(payload.gripper)]
         link = self.model.link_index(payload.link if payload.link is not None else gripper.hand_link)
         may_touch = {*gripper.contact_links, *self.model.touch_links, *payload.touch_links, self.model.link_names[link]}
-        touch = torch.zeros(len(self.model.link_names), dtype=torch.uint8)
+        for hand, _slot in payload.one_with:
+            may_touch.update(self.model.grippers[self.model.gripper_index(hand)].contact_links)
+        touch = torch.zeros(self._world.payload_touch.shape[2], dtype=torch.uint8)
         touch[[self.model.link_index(name) for name in may_touch]] = 1
+        touch[[len(self.model.link_names) + self._payload_slot(*other) for other in payload.one_with]] = 1
         for env in ids.tolist():
             place = 1 + env * self._payload_slots + slot
             packed = self._library.put(place, payload.shape, f"payload of gripper {payload.gripper!r}")

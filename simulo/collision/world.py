@@ -151,7 +151,8 @@ class Payload:
 
     gripper: the hand's name. slot: which of its payloads. pose, shape (K, 7), float32: position [m] and wxyz in the
     frame of `link` (None: the gripper's hand link), one per environment id given to `attach`. touch_links: links it
-    may touch beside the hand's own contact links and the description's touch links.
+    may touch beside the hand's own contact links and the description's touch links. one_with: hands and slots that hold
+    the same thing, which it may touch, and whose hands' contact links.
     """
 
     gripper: str
@@ -160,3 +161,4 @@ class Payload:
     slot: int = 0
     link: str | None = None
     touch_links: tuple[str, ...] = ()
+    one_with: tuple[tuple[str, int], ...] = ()

@@ -118,6 +118,9 @@ def take_record(session: Session, settings: GateSettings, verdict: Verdict, q: T
                 "link": held.link,
                 "object": held.object,
                 "touch_links": list(held.touch_links),
+                "one_with": [
+                    divmod(other, session.payloads.slots_per_hand) for other in session.payloads.partners(env, column)
+                ],
             }
         )
     for name, values in session.checker.regions(env).items():

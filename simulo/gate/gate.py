@@ -234,6 +234,8 @@ class CollisionGate:
 
         Attaching an object that the hand holds already, by its name, says that it has moved in the hand: it is now at
         `pose`, and what was allowed to it stays. Cameras see a thing that slips unnoticed as an obstacle beside itself.
+        Two hands that are given one object, by its name, hold it together: it is checked where either of them has it,
+        and against no finger of theirs.
 
         Raises GateError, with nothing changed, where the hand holds as much as it can, for poses that are none, names
         that nothing in the world has, and where nobody knows where the hand is; CollisionModelError for hands and links
@@ -245,8 +247,8 @@ class CollisionGate:
         """A hand lets go of all it holds: each object is an obstacle again where it now is.
 
         env_ids: all when left out; those in which the hand holds nothing are left alone. The fingers still touch what
-        they let go: declare a grasp for as long as they open. Raises CollisionModelError for a hand that the robot
-        lacks.
+        they let go: declare a grasp for as long as they open, or, where another hand holds on, open them before. Raises
+        CollisionModelError for a hand that the robot lacks.
         """
         self._hands.detach(hand, env_ids)
 

@@ -87,6 +87,10 @@ class Hands:
         session.payloads.put(column, ids, convex, link, rows, names, tuple(touch_links))
         for group in session.payloads.groups(column, ids):
             session.world.take(session.taken(column, *group))
+        shared = {env: others for env in ids.tolist() if (others := session.payloads.partners(env, column))}
+        for env, others in shared.items():
+            for each in (column, *others):
+                self._tell_partners(env, each)
         self._free_declared(hand, new, convex)
         session.note_holding()
         if allowed is not None:
@@ -100,11 +104,15 @@ class Hands:
         for slot in range(SLOTS_PER_HAND):
             column = index * SLOTS_PER_HAND + slot
             given = [session.taken(column, *group) for group in session.payloads.groups(column, ids)]
+            shared = {env: others for env in ids.tolist() if (others := session.payloads.partners(env, column))}
             session.payloads.take_out(column, ids)
             session.checker.detach(hand, slot, ids)
             session.checker.clear_support_region(hand, slot, ids)
             for item in given:
                 session.world.give_back(item)
+            for env, others in shared.items():
+                for other in others:
+                    self._hold_on(env, other)
         session.note_holding()
         session.refresh()
 
@@ -154,6 +162,25 @@ class Hands:
         self._grasped = {key: grasp for key, grasp in self._grasped.items() if key[0] not in ended}
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _tell_partners(self, env: int, column: int) -> None:
+        """What a slot holds, with which other hands: a thing does not collide with itself, nor with its holders."""
+        session, hands = self._session, [gripper.name for gripper in self._model.grippers]
+        held = next(thing for thing, at in session.payloads.in_env(env) if at == column)
+        hand, slot = divmod(column, SLOTS_PER_HAND)
+        others = [divmod(other, SLOTS_PER_HAND) for other in session.payloads.partners(env, column)]
+        pose = held.pose_in_link[None].to(self._device, torch.float32)
+        one_with = tuple((hands[other], at) for other, at in others)
+        session.checker.attach(
+            Payload(hands[hand], held.shape, pose, slot, held.link, held.touch_links, one_with), [env]
+        )
+
+    def _hold_on(self, env: int, column: int) -> None:
+        """Another hand has let go of what this slot holds: it is no obstacle, and that hand may touch it no more."""
+        self._tell_partners(env, column)
+        ids = torch.tensor([env], device=self._device)
+        for group in self._session.payloads.groups(column, ids):
+            self._session.world.take(self._session.taken(column, *group))
 
     def _ids(self, env_ids: EnvIds | None) -> Tensor:
         return resolve_env_ids(env_ids, self._session.body.num_envs, self._device)

@@ -54,6 +54,17 @@ class PayloadTable:
         held = self._held.get((env, column))
         return held.object if held is not None and held.object else "the object"
 
+    def partners(self, env: int, column: int) -> list[int]:
+        """The other hands' slots that hold the very thing that a slot holds: the one of its name."""
+        held, hand = self._held.get((env, column)), column // self.slots_per_hand
+        if held is None or not held.object:
+            return []
+        return [
+            other
+            for thing, other in self.in_env(env)
+            if thing.object == held.object and other // self.slots_per_hand != hand
+        ]
+
     def in_env(self, env: int) -> list[tuple[Held, int]]:
         """What the hands hold in an environment, and in which slots."""
         return [(held, column) for (at, column), held in sorted(self._held.items(), key=lambda it: it[0]) if at == env]

@@ -118,7 +118,10 @@ def _restore(record: StopRecord, model: CollisionModel, checker: CollisionChecke
     for held in record.header["payloads"]:
         shape, pose = shape_of(record, f"payload_{held['column']}"), arrays[f"payload_{held['column']}_pose"]
         rows = pose[None].to(torch.float32)
-        checker.attach(Payload(held["hand"], shape, rows, held["slot"], held["link"], tuple(held["touch_links"])))
+        one_with = tuple((model.grippers[hand].name, slot) for hand, slot in held.get("one_with", ()))
+        checker.attach(
+            Payload(held["hand"], shape, rows, held["slot"], held["link"], tuple(held["touch_links"]), one_with)
+        )
     _restore_regions(record, arrays, model, checker)
 
 

@@ -38,6 +38,7 @@ def check_payload_on_robot(
     either party is evaluated, whoever it is that holds."""
     margin = query.margins[env, 0]
     shape = payloads.shape[env, slot]
+    links = query.link_asked.shape[0]
     active = poses.active[m]
     for body in range(bodies.body.shape[0]):
         link = bodies.link[body]
@@ -59,6 +60,7 @@ def check_payload_on_robot(
     for other_slot in range(slot + 1, payloads.slot_gripper.shape[0]):
         other_shape = payloads.shape[env, other_slot]
         foreign = payloads.slot_gripper[other_slot] != payloads.slot_gripper[slot]
+        foreign = foreign and payloads.touch[env, slot, links + other_slot] == wp.uint8(0)
         asked = query.slot_asked[slot] + query.slot_asked[other_slot] > wp.uint8(0)
         if other_shape >= 0 and foreign and asked and tally.hit == 0:
             between = relative(frame, payload_frame(payloads, poses, m, env, other_slot))

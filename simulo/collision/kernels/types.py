@@ -160,7 +160,7 @@ class Payloads:
     """What the hands hold. Slot s belongs to gripper slot_gripper[s] and has region first_region + s.
 
     shape (N, S): index in the pool, -1 for empty. link (N, S): posed link. pose (N, S): the shape's packed frame in
-    that link. touch (N, S, links): 1 where the payload may touch that link.
+    that link. touch (N, S, links + S): 1 where the payload may touch that link, or what that slot holds.
     """
 
     slot_gripper: wp.array(dtype=wp.int32)

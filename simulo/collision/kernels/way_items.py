@@ -124,6 +124,7 @@ def payload_on_robot(
             party = scene.first_payload + held
             if held > slot and scene.payloads.shape[env, held] >= 0:
                 ask = scene.payloads.slot_gripper[held] != scene.payloads.slot_gripper[slot]
+                ask = ask and scene.payloads.touch[env, slot, query.link_asked.shape[0] + held] == wp.uint8(0)
                 ask = ask and query.slot_asked[slot] + query.slot_asked[held] > wp.uint8(0)
                 other = payload_frame(scene.payloads, poses, m, env, held)
                 part = bare(scene.payloads.shape[env, held])
