@@ -154,9 +154,8 @@ class Hands:
                 found = True
                 session.allow_support(column, ids[held], poses[held], sizes[held], until)
         if not found:
-            raise GateError(
-                f"declare_place: {f'{hand} hand holds nothing' if hand else 'no hand holds anything'} in environments {ids.tolist()[:8]}"
-            )
+            who = "no hand holds anything" if hand is None else f"the {hand} hand holds nothing"
+            raise GateError(f"declare_place: {who} in environments {ids.tolist()[:8]}")
 
     def forget(self, env_ids: Tensor) -> None:
         """Episodes have ended in these environments, and their declarations with them."""
