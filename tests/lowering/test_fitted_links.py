@@ -25,6 +25,7 @@ from simulo.description.certificate import refuse_unproven_geometry
 from simulo.description.files import CollisionFile, parse_collision_file
 from simulo.description.load import load_robot_file
 from simulo.errors import DescriptionError, LoweringError
+from simulo.evaluation.auto import choose_pieces
 from simulo.evaluation.coverage import coverage
 from simulo.evaluation.sweep import sweep
 from simulo.evaluation.sweep_report import robot_page
@@ -169,6 +170,15 @@ def test_no_contact_is_missed_against_mujoco_or_the_triangles(built: tuple[Path,
     assert hull["missed"] == mesh["missed"] == hull["unjudged"] == 0
     assert hull["false_stops"] <= 2, "MuJoCo's and simulo's verdict on a capsule part by their tolerances alone"
     assert mesh["outside"]["vertices_outside"] == mesh["outside"]["triangles_outside"] == 0
+
+
+def test_auto_leaves_the_primitives_that_robot_yaml_asks_for(built: tuple[Path, LoweredRobot]) -> None:
+    """All four links are fitted: nothing is cut, whatever stops for nothing, and the counts are the primitives' own."""
+    chosen = choose_pieces(str(built[0]), 300)
+    assert chosen.pieces == {} and chosen.before == chosen.after
+    found = sweep(str(built[0]), 300, truth="mesh").counts
+    assert (chosen.before.refused, chosen.before.false_stops) == (found.refused, found.false_stops)
+    assert found.false_stops > 0.1 * found.refused, "else there was nothing to cut for"
 
 
 def test_the_command_fits_what_is_asked_and_reports_every_candidate(tmp_path: Path) -> None:
