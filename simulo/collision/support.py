@@ -70,11 +70,20 @@ def _table_of(vertices: bytes) -> SupportTable:
         entries.append(whole[whole >= 0])
         cells, entry = cells + len(squares), entry + int(count.sum())
         squares, among = _children(squares[split]), np.repeat(kept[split], SPLIT**2, axis=0)
-    return SupportTable(
-        np.concatenate(counts).astype(np.int32),
-        np.concatenate(starts).astype(np.int32),
-        np.concatenate(entries).astype(np.uint16),
-    )
+    return _shared(np.concatenate(counts), np.concatenate(starts), np.concatenate(entries))
+
+
+def _shared(counts: NDArray[np.intp], starts: NDArray[np.intp], entries: NDArray[np.intp]) -> SupportTable:
+    """The table with every list of candidates there once: most cells have the same few as others, and a search that
+    asks a dozen hulls has their tables in a core's cache if they are small."""
+    starts, kept, size = starts.copy(), [], 0
+    for count in np.unique(counts[counts > 0]):
+        cells = np.flatnonzero(counts == count)
+        lists, which = np.unique(entries[starts[cells, None] + np.arange(count)], axis=0, return_inverse=True)
+        starts[cells] = size + which.ravel() * count
+        kept.append(lists.ravel())
+        size += lists.size
+    return SupportTable(counts.astype(np.int32), starts.astype(np.int32), np.concatenate(kept).astype(np.uint16))
 
 
 def _cube_map(cells: int) -> NDArray[np.float64]:
