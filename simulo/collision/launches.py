@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -38,6 +39,7 @@ from simulo.collision.kernels.motion_filter import (
     world_filter_kernel,
 )
 from simulo.collision.kernels.payload_check import payload_kernel
+from simulo.collision.kernels.self_at_once import self_at_once_kernel
 from simulo.collision.kernels.self_check import near_kernel, self_kernel
 from simulo.collision.kernels.types import LANES
 from simulo.collision.kernels.verdict import verdict_kernel
@@ -51,6 +53,8 @@ from simulo.collision.parties import PartyCodes
 
 CELL_SLOT = 0  # of the shape library
 _CACHED = 128  # configurations whose poses a core's second-level cache holds: some 5 KiB each
+_FEW = 128  # configurations for which launches are dear beside the work
+SELF_STAGES = ("fk", "near", "self")
 MOTION_STAGES = ("way", "held way", "pair filter", "world filter", "motion", "motion verdict")
 
 
@@ -93,7 +97,7 @@ class Launches:
         self._bodies = upload_bodies(model, self._device)
         self._pieces = upload_pieces(model, self._device)
         self._pairs = upload_pairs(model, self._device)
-        self._near = plan_near(model, sizes, self._device)
+        self.near = plan_near(model, sizes, self._device)
         self._reach = plan_reach(model, sizes, self._device)
         self.poses = plan_poses(model, sizes, self._device)
         self.by_self, self.by_payload, self.by_world = (plan_findings(sizes, self._device) for _ in range(3))
@@ -126,8 +130,14 @@ class Launches:
         expected = wp.from_torch(self._query_buffers.expected_pairs)
         self.stages: dict[str, Stage] = {
             "fk": Stage(fk_kernel, (self._tree, bodies, query, payloads, primitives, lattice, poses), Per.BLOCK),
-            "near": Stage(near_kernel, (bodies, self._pairs, shapes, query, poses, self._near), Per.BLOCK),
-            "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self._near, self.by_self)),
+            "near": Stage(near_kernel, (bodies, self._pairs, shapes, query, poses, self.near), Per.BLOCK),
+            "self at once": Stage(
+                self_at_once_kernel,
+                (self._tree, bodies, pieces, self._pairs, shapes, query, payloads, primitives, lattice, poses,
+                 self.near, self.by_self),
+                Per.BLOCK,
+            ),
+            "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self.near, self.by_self)),
             "payload": Stage(
                 payload_kernel,
                 (bodies, pieces, shapes, query, poses, payloads, primitives, lattice, regions,
@@ -201,10 +211,24 @@ class Launches:
             threads = -(-threads // LANES)
         wp.launch(stage.kernel, threads, inputs=[first_entry * rows, *stage.inputs], device=self._device)
 
+    @property
+    def at_once(self) -> bool:
+        """Whether kinematics and the self check are one launch."""
+        return self._torch_device.type == "cpu" and self._sizes.num_configurations <= _FEW
+
+    @property
+    def _self_stages(self) -> list[str]:
+        return ["self at once"] if self.at_once else [*SELF_STAGES]
+
+    @property
+    def _whole(self) -> list[str]:
+        """The stages of a whole check, in order."""
+        return self._self_stages + [name for name in self.stages if name not in (*SELF_STAGES, "self at once")]
+
     def record(self) -> None:
         """Record the launches of a whole check. Every kernel must have been launched before, so that it is loaded."""
-        self._checks = self._record_check([*self.stages])
-        self._live_checks = self._record_check([*self._live, *self.stages]) if self._live else []
+        self._checks = self._record_check(self._whole)
+        self._live_checks = self._record_check([*self._live, *self._whole]) if self._live else []
 
     def _record_check(self, names: list[str]) -> list[Callable[[], None]]:
         """One graph; of a check that is split between threads, both halves' and then the last stages'."""
@@ -225,7 +249,7 @@ class Launches:
 
     def recorded_self_check(self) -> Callable[[], None]:
         """Kinematics and the self check, on one thread."""
-        return self._record(["fk", "near", "self"], 0, self._sizes.num_envs)
+        return self._record(self._self_stages, 0, self._sizes.num_envs)
 
     def _record(self, names: list[str], first_entry: int, entries: int) -> Callable[[], None]:
         # On a CPU a few configurations go through all stages before the next do, while their poses are in its cache.
@@ -239,16 +263,16 @@ class Launches:
         graph = capture.graph
         assert graph is not None
         if self._torch_device.type == "cpu":
-            return lambda: wp.capture_launch(graph)
+            return partial(wp.capture_launch, graph)
         return lambda: wp.capture_launch(graph, stream=wp.stream_from_torch(torch.cuda.current_stream()))
 
     def run(self) -> None:
         """Replay a whole check; on the CPU it has finished when this returns."""
-        self._run([*self.stages], self._checks)
+        self._run(self._whole, self._checks)
 
     def run_live(self) -> None:
         """`run`, of what the robot that `read_live` was given is commanded now."""
-        self._run([*self._live, *self.stages], self._live_checks)
+        self._run([*self._live, *self._whole], self._live_checks)
 
     def _run(self, names: list[str], graphs: list[Callable[[], None]]) -> None:
         if self._torch_device.type == "cuda" and torch.cuda.is_current_stream_capturing():

@@ -22,7 +22,7 @@ from simulo.collision.buffers import (
     WorldBuffers,
 )
 from simulo.collision.kinds import Kind
-from simulo.collision.launches import Launches
+from simulo.collision.launches import SELF_STAGES, Launches
 from simulo.collision.library import ShapeLibrary
 from simulo.collision.live import LiveRobot
 from simulo.collision.model import CollisionModel
@@ -74,6 +74,8 @@ def self_test(
         _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
         world.primitive_count[0] = 0
         world.primitive_shape[0, 0] = -1
+    if launches.at_once:
+        _prove_at_once(launches, model)
     query.settings.zero_()
     query.verdicts.zero_()
     query.verdicts[0] = int(Kind.NOT_EVALUATED)
@@ -91,6 +93,20 @@ def _expect(
     got = query.verdicts[:, 0].tolist()
     if got[0] != kind or tuple(got[2:4]) != parties:
         raise _broken(f"a known {kind.name} came out as {Kind(got[0]).name}, parties {got[2:4]} not {parties}", model)
+
+
+def _prove_at_once(launches: Launches, model: CollisionModel) -> None:
+    """The launch that does all of a self check must find what its stages find, to the bit."""
+    poses, near, found = launches.poses, launches.near, launches.by_self
+    results: list[list[NDArray]] = []
+    for stages in (SELF_STAGES, ("self at once",)):
+        for stage in stages:
+            launches.launch(stage)
+        arrays = (poses.links, poses.hulls, near.pairs, near.num, near.asked, near.lower, found.hit, found.party_a,
+                  found.party_b, found.lower, found.exact, found.cleared, found.asked, found.capped)  # fmt: skip
+        results.append([array.numpy().copy() for array in arrays])
+    if not all(np.array_equal(one, other) for one, other in zip(*results, strict=True)):
+        raise _broken("kinematics and the self check are another in one launch than in three", model)
 
 
 def _positions_at_zero(model: CollisionModel) -> NDArray[np.float64]:

@@ -271,12 +271,12 @@ def test_near_stage_skips_nothing_that_matters(openarm_model: CollisionModel, q:
     """Against every pair searched, which is what least distances take: the same verdicts and parties, and bounds."""
     culled, exhaustive = CollisionChecker(openarm_model, N), CollisionChecker(openarm_model, N)
     quick, full = culled.check(q, world=False), exhaustive.check(q, world=False, distances=True)
-    assert (exhaustive._launches._near.num.numpy()[:N] == openarm_model.pair_arrays.num_plain).all(), "all were left"
-    assert culled._launches._near.num.numpy()[:N].mean() < 0.05 * openarm_model.pair_arrays.num_plain
+    assert (exhaustive._launches.near.num.numpy()[:N] == openarm_model.pair_arrays.num_plain).all(), "all were left"
+    assert culled._launches.near.num.numpy()[:N].mean() < 0.05 * openarm_model.pair_arrays.num_plain
     assert same(quick.block[:2], full.block[:2])
     refused = ~quick.clear
     assert same(quick.block[2:4, refused], full.block[2:4, refused])
-    passed = culled._launches._near.lower.numpy()[:N][quick.clear.numpy()]
+    passed = culled._launches.near.lower.numpy()[:N][quick.clear.numpy()]
     assert (passed > 0.0).all() and (quick.distance <= full.distance + 1e-5).all()
 
 
@@ -286,7 +286,7 @@ def test_boxes_alone_leave_no_less_than_spheres_and_boxes(openarm_model: Collisi
     blown = replace(openarm_model, pair_arrays=replace(arrays, reach=arrays.reach + np.float32(100.0)))
     both, boxes = CollisionChecker(openarm_model, N), CollisionChecker(blown, N)
     assert same(both.check(q, world=False).block[:4], boxes.check(q, world=False).block[:4])
-    left, more = (checker._launches._near.pairs.numpy() for checker in (both, boxes))
+    left, more = (checker._launches.near.pairs.numpy() for checker in (both, boxes))
     assert not (left & ~more).any()
 
 

@@ -103,6 +103,25 @@ def read_inputs(query: Query, payloads: Payloads, primitives: Primitives, grid: 
             )
 
 
+@wp.func
+def pose_all(
+    tree: Tree,
+    bodies: Bodies,
+    query: Query,
+    payloads: Payloads,
+    primitives: Primitives,
+    grid: Grid,
+    m: wp.int32,
+    end: wp.int32,
+    poses_out: Poses,
+):
+    """Everything of the poses of configurations m .. end - 1, of which m is the first of a block if there is more than
+    one."""
+    for one in range(m, end):
+        read_inputs(query, payloads, primitives, grid, one, poses_out)
+    pose_lanes(tree, bodies, poses_out.columns, m, end, poses_out)
+
+
 @wp.kernel(enable_backward=False)
 def fk_kernel(
     first: wp.int32,
@@ -120,6 +139,4 @@ def fk_kernel(
     if m >= count:
         return
     end = wp.min(m + lanes_at_once(), count)
-    for one in range(m, end):
-        read_inputs(query, payloads, primitives, grid, one, poses_out)
-    pose_lanes(tree, bodies, poses_out.columns, m, end, poses_out)
+    pose_all(tree, bodies, query, payloads, primitives, grid, m, end, poses_out)

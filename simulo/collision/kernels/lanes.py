@@ -29,6 +29,7 @@ ONE = f"""
     #define INTEGER(a) (I)(a)
     #define LANE(values, lane) values
     #define NUM_LANES 1
+    #define UNION(lanes) (lanes)
     #define WIDE
 """
 # WIDE: what it is built into may use a CPU's widest vectors.
@@ -45,6 +46,7 @@ BLOCK = f"""
     #define INTEGER(a) __builtin_convertvector(a, I)
     #define LANE(values, lane) values[lane]
     #define NUM_LANES N
+    #define UNION(lanes) __builtin_reduce_or(lanes)
     #define WIDE __attribute__((min_vector_width(512)))
 """
 END = """
@@ -55,6 +57,7 @@ END = """
     #undef INTEGER
     #undef LANE
     #undef NUM_LANES
+    #undef UNION
     #undef WIDE
 """
 END_BLOCK = END + "#endif\n    ;"  # Warp closes the function on the same line
@@ -100,7 +103,11 @@ _POSE = """
             *(V*)(to + (9 + row) * N) = moved + *(const V*)(above + (9 + row) * N);
         }
     };
+    // A finger's measured copy is placed where somebody asks of it.
+    const int active = UNION(*(const I*)(out.active.data + m));
     for (int e = 0; e < tree.ends.shape[0]; ++e) {
+        if (tree.ends.data[e][3] & ~active)
+            continue;
         const int parent = tree.ends.data[e][0], child = tree.ends.data[e][1], column = tree.ends.data[e][2];
         V turn[9], shift[3];
         for (int k = 0; k < 9; ++k)
@@ -128,6 +135,8 @@ _POSE = """
         }
     }
     for (int b = 0; b < bodies.body.shape[0]; ++b) {
+        if (bodies.gate.data[b] & ~active)
+            continue;
         V turn[9], shift[3];
         for (int k = 0; k < 9; ++k)
             turn[k] = bodies.rotation.data[b].data[k / 3][k % 3];

@@ -17,16 +17,11 @@ ROOM = wp.constant(wp.float32(0.02))  # m: what the spheres pass over is known t
 UNLIMITED = wp.constant(wp.float32(1.0e15))  # m: its square is a float32 too
 
 
-@wp.kernel(enable_backward=False)
-def near_kernel(
-    first: wp.int32, bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, near_out: Near
+@wp.func
+def near_all(
+    bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, m: wp.int32, end: wp.int32, near_out: Near
 ):
-    """One thread per block of configurations (see `lanes`): the asked pairs whose spheres and boxes are not clear."""
-    m = first + wp.tid() * lanes_at_once()
-    count = query.count[0]
-    if m >= count:
-        return
-    end = wp.min(m + lanes_at_once(), count)
+    """The asked pairs of configurations m .. end - 1 whose spheres and boxes are not clear, as in `fk.pose_all`."""
     for one in range(m, end):
         near_out.above[one] = query.margins[query.env[one // query.rows[0]], 0] + PAST_MARGIN
         if query.distances[0] != 0:
@@ -37,9 +32,8 @@ def near_kernel(
         near_block(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
 
 
-@wp.kernel(enable_backward=False)
-def self_kernel(
-    first: wp.int32,
+@wp.func
+def ask_pairs(
     bodies: Bodies,
     pieces: Pieces,
     pairs: Pairs,
@@ -47,13 +41,11 @@ def self_kernel(
     query: Query,
     poses: Poses,
     near: Near,
+    m: wp.int32,
     found_out: Findings,
 ):
-    """One thread per configuration: the pairs left over in ascending order, up to the first that is not clear and what
+    """The pairs of configuration m that are left over, in ascending order, up to the first that is not clear and what
     other bodies its two links have, whose pairs follow it."""
-    m = first + wp.tid()
-    if m >= query.count[0]:
-        return
     margin = query.margins[query.env[m // query.rows[0]], 0]
     distances = query.distances[0]
     tally = new_tally(query, margin)
@@ -84,3 +76,34 @@ def self_kernel(
                 )  # fmt: skip
                 tally = counted(tally, gap, bodies.link[a], bodies.link[b], margin, distances)
     store(m, tally, found_out)
+
+
+@wp.kernel(enable_backward=False)
+def near_kernel(
+    first: wp.int32, bodies: Bodies, pairs: Pairs, shapes: Shapes, query: Query, poses: Poses, near_out: Near
+):
+    """One thread per block of configurations (see `lanes`)."""
+    m = first + wp.tid() * lanes_at_once()
+    count = query.count[0]
+    if m >= count:
+        return
+    near_all(bodies, pairs, shapes, query, poses, m, wp.min(m + lanes_at_once(), count), near_out)
+
+
+@wp.kernel(enable_backward=False)
+def self_kernel(
+    first: wp.int32,
+    bodies: Bodies,
+    pieces: Pieces,
+    pairs: Pairs,
+    shapes: Shapes,
+    query: Query,
+    poses: Poses,
+    near: Near,
+    found_out: Findings,
+):
+    """One thread per configuration."""
+    m = first + wp.tid()
+    if m >= query.count[0]:
+        return
+    ask_pairs(bodies, pieces, pairs, shapes, query, poses, near, m, found_out)
