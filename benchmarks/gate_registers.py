@@ -17,6 +17,7 @@ import warp as wp
 
 from simulo.collision.kernels import (
     fk,
+    live,
     motion,
     motion_filter,
     payload_check,
@@ -27,7 +28,7 @@ from simulo.collision.kernels import (
     world_reach,
 )
 
-MODULES = (fk, self_check, payload_check, world_reach, world_check, verdict, voxels, motion_filter, motion)
+MODULES = (live, fk, self_check, payload_check, world_reach, world_check, verdict, voxels, motion_filter, motion)
 
 _ENTRY = re.compile(
     r"Compiling entry function '(?P<name>\w+)'.*?(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
@@ -39,6 +40,8 @@ _ENTRY = re.compile(
 def registers(folder: Path, arch: int) -> dict[str, dict[str, int]]:
     """Registers per thread and spilled bytes of every kernel, by its name."""
     found = {}
+    for dtype in (wp.float32, wp.float64):  # a generic kernel is compiled for the types that it is used with
+        wp.overload(live.live_kernel, {"positions": wp.array2d(dtype=dtype)})
     for module in MODULES:
         wp.compile_aot_module(module, arch=arch, module_dir=str(folder), use_ptx=True)
     for file in sorted(folder.rglob("*.ptx")):
