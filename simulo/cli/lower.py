@@ -14,6 +14,15 @@ from simulo.cli.output import JsonFile, err, out, progress
 if TYPE_CHECKING:
     from simulo.lowering.fit import Asked
 
+_FIT = (
+    "Put primitives around a link, or around all: capsule, box, chain2 or chain3 (of capsules), or auto, by --rule. "
+    "Repeatable; fitted_links in robot.yaml keeps it."
+)
+_RULE = (
+    "The rule that --fit chooses by, else M. Without --fit, write nothing: show the primitives that could stand for each "
+    "link, and the four rules."
+)
+
 
 def lower(
     robot: Annotated[
@@ -29,15 +38,7 @@ def lower(
         list[str] | None,
         typer.Option("--decompose", metavar="LINK=N", help="Cut a link into N convex pieces. Repeatable."),
     ] = None,
-    fit: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fit",
-            metavar="LINK[=KIND]",
-            help="Put primitives around a link, or around all: capsule, box, chain2 or chain3 (of capsules), or auto, "
-            "by --rule. Repeatable; fitted_links in robot.yaml keeps it.",
-        ),
-    ] = None,
+    fit: Annotated[list[str] | None, typer.Option("--fit", metavar="LINK[=KIND]", help=_FIT)] = None,
     out_dir: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write here, not beside robot.yaml or the model file.")
     ] = None,
@@ -47,10 +48,7 @@ def lower(
     check: Annotated[bool, typer.Option("--check", help="Write nothing: compare with what is committed.")] = False,
     rule: Annotated[
         Literal["A", "M", "B", "M1"] | None,
-        typer.Option(
-            help="The rule that --fit chooses by, else M. Without --fit, write nothing: show the primitives that could "
-            "stand for each link, and the four rules."
-        ),
+        typer.Option(help=_RULE),
     ] = None,
     auto: Annotated[
         bool, typer.Option("--auto", help="Choose the pieces of a lowered robot by the false stops its meshes show.")
