@@ -19,8 +19,8 @@ _FIT = (
     "Repeatable; fitted_links in robot.yaml keeps it."
 )
 _RULE = (
-    "The rule that --fit chooses by, else M. Without --fit, write nothing: show the primitives that could stand for each "
-    "link, and the four rules."
+    "The rule that --fit chooses by, else M. Without --fit, write nothing: show the primitives that could stand for "
+    "each link, and the four rules."
 )
 
 
