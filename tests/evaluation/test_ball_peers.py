@@ -5,8 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+import torch
 
-from simulo.collision import build_model
+from simulo.collision import CollisionChecker, build_model
 from simulo.collision.reference import self_distances
 from simulo.description import reference_fk
 from simulo.evaluation import contact_truth
@@ -15,6 +16,7 @@ from simulo.evaluation.exposed import Union
 from simulo.evaluation.peers import mujoco_model
 from tests.collision.oracle import coal_distance, coal_piece
 from tests.collision.robots import ball_arm, link, piece
+from tests.collision.worlds import grid
 
 
 def configurations(count: int, seed: int) -> np.ndarray:
@@ -96,6 +98,26 @@ def test_pinocchio_and_coal_ask_the_same_balls() -> None:
                     least = min(least, coal_distance(placed[0][0], placed[1][0], between[:3, :3], between[:3, 3]))
         if abs(least) > 1e-5:
             assert peer.collides(position) == (least < 0.0), least
+
+
+def test_coals_octree_and_the_check_agree_on_cells_against_balls() -> None:
+    """Half a percent of the cells of a cube of 2 m about the arm, 5 cm each."""
+    pytest.importorskip("pinocchio")
+    from simulo.evaluation.coal_peer import CoalPeer
+
+    robot, rng = ball_arm(), np.random.default_rng(5)
+    model, corner, cell = build_model(robot), np.full(3, -1.0), 0.05
+    cells = rng.random((40, 40, 40)) < 0.005
+    peer = CoalPeer(robot, model, ((np.argwhere(cells) + 0.5) * cell + corner, cell))
+    q = configurations(300, 6).astype(np.float32)
+    checker = CollisionChecker(model, len(q), self_margin=0.0, world_margin=0.0)
+    checker.set_voxels(grid(np.repeat(cells[None], len(q), axis=0), cell, corner))
+    alone = checker.check(torch.from_numpy(q), world=False).clear.numpy()
+    refused = ~checker.check(torch.from_numpy(q)).clear.numpy()
+    hits = np.array([peer.collides(position) for position in peer.positions(q)])
+    assert 30 < (hits & alone).sum() < alone.sum() - 30
+    assert not (hits & alone & ~refused).any(), "missed"
+    assert (refused & alone & ~hits).sum() <= 1, "nearer than the slack of 5 um at most"
 
 
 def test_pictures_show_a_polyhedron_around_the_balls() -> None:
