@@ -101,13 +101,13 @@ def test_pinocchio_and_coal_ask_the_same_balls() -> None:
 
 
 def test_coals_octree_and_the_check_agree_on_cells_against_balls() -> None:
-    """Half a percent of the cells of a cube of 2 m about the arm, 5 cm each."""
+    """Two in a thousand of the cells of a cube of 2 m about the arm, 5 cm each."""
     pytest.importorskip("pinocchio")
     from simulo.evaluation.coal_peer import CoalPeer
 
     robot, rng = ball_arm(), np.random.default_rng(5)
     model, corner, cell = build_model(robot), np.full(3, -1.0), 0.05
-    cells = rng.random((40, 40, 40)) < 0.005
+    cells = rng.random((40, 40, 40)) < 0.002
     peer = CoalPeer(robot, model, ((np.argwhere(cells) + 0.5) * cell + corner, cell))
     q = configurations(300, 6).astype(np.float32)
     checker = CollisionChecker(model, len(q), self_margin=0.0, world_margin=0.0)
