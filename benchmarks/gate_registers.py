@@ -54,7 +54,11 @@ def registers(folder: Path, arch: int) -> dict[str, dict[str, int]]:
         for entry in _ENTRY.finditer(told):
             name = re.sub(r"_[0-9a-f]{8}_cuda_kernel_forward$", "", entry["name"])
             spilled = int(entry["stores"]) + int(entry["loads"])
-            found[name] = {"registers": int(entry["registers"]), "spilled_bytes": spilled}
+            worst = found.get(name, {"registers": 0, "spilled_bytes": 0})  # of the types it is compiled for
+            found[name] = {
+                "registers": max(worst["registers"], int(entry["registers"])),
+                "spilled_bytes": max(worst["spilled_bytes"], spilled),
+            }
     return found
 
 
