@@ -227,15 +227,22 @@ class CollisionFile(_Part):
     srdf_sha256: str | None = None
 
 
+_MOST_YAML = 1_000_000
+"""Characters of a robot.yaml; those in use have up to 4,000. It takes two seconds to read, and more the longer."""
+
 _FileT = TypeVar("_FileT", bound=_Part)
 
 
 def parse_robot_file(text: str, path: Path) -> RobotFile:
     """robot.yaml's text to its entries. Raises DescriptionError naming the file, the element and what is wrong."""
+    if len(text) > _MOST_YAML:
+        raise DescriptionError(
+            f"{path} has {len(text)} characters, over the limit of {_MOST_YAML}; is it the right file?"
+        )
     try:
         data = yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
-        raise DescriptionError(f"{path} is not valid YAML: {error}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise DescriptionError(f"{path} is not valid YAML: {error}; correct the entry in this file") from error
     robot = _validated(RobotFile, data, path, "correct the entry in this file")
     robot._folder = path.parent
     return robot
@@ -246,7 +253,7 @@ def parse_collision_file(text: str, path: Path, robot: str) -> CollisionFile:
     remedy = f"this file is generated, do not edit it: run `simulo lower {robot}`"
     try:
         data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_named_once)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DescriptionError(f"{path} is corrupt or cut short ({error}); {remedy}") from error
     if isinstance(data, dict) and data.get("format") != FORMAT:
         raise DescriptionError(f"{path}: format is {data.get('format')!r}, this simulo reads {FORMAT}; {remedy}")
