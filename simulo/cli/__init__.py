@@ -10,7 +10,7 @@ import sys
 import typer
 
 from simulo import __version__
-from simulo.cli import bench, check, inspect, lower, robots, run, stop_count, sweep, view
+from simulo.cli import bench, check, exempt, inspect, lower, robots, run, stop_count, sweep, view
 from simulo.cli.output import err
 from simulo.errors import NotLoweredError, SimuloError
 
@@ -41,6 +41,7 @@ app.add_typer(bench.app, name="bench")
 app.command()(lower.lower)
 app.command()(sweep.sweep)
 app.command()(sweep.fleet)
+app.command()(exempt.exempt)
 app.command()(check.check)
 app.command()(inspect.inspect)
 app.command()(robots.robots)

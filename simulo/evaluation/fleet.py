@@ -25,7 +25,7 @@ REFERENCE = {
 
 STALE = "**stale**"
 
-_KINDS = ("hull", "mesh", "mesh-one_hull")
+_KINDS = ("hull", "mesh", "mesh-one_hull", "exempt")
 
 
 class FleetError(SimuloError, ValueError):
@@ -43,7 +43,8 @@ def keep(figures: dict[str, Any], folder: Path) -> Path:
 
 
 def fleet_tables(folder: Path) -> str:
-    """The fleet as Markdown, from kept sweeps: what is checked and how it rests, against hulls, against meshes.
+    """The fleet as Markdown, from kept sweeps: what is checked and how it rests, against hulls, against meshes, and
+    what the pairs that are left out would show.
 
     A row whose geometry is not the robot's any more says `stale`; that of a robot that is not lowered on this machine
     cannot be told. Raises FleetError when there is nothing to print, or a file is no sweep's.
@@ -56,9 +57,21 @@ def fleet_tables(folder: Path) -> str:
     stale = {name: {kind for kind, row in rows.items() if _is_stale(name, row)} for name, rows in robots.items()}
     return "\n\n".join(
         [
-            _table(_GEOMETRY, [_geometry_row(name, rows, stale[name]) for name, rows in robots.items()]),
+            _table(
+                _GEOMETRY,
+                [_geometry_row(n, rows, stale[n]) for n, rows in robots.items() if "hull" in rows or "mesh" in rows],
+            ),
             _table(_HULL, [_hull_row(n, r["hull"], stale[n]) for n, r in robots.items() if "hull" in r]),
             _table(_MESH, [_mesh_row(name, rows, stale[name]) for name, rows in robots.items() if "mesh" in rows]),
+            _table(
+                _EXEMPT,
+                [
+                    cells
+                    for name, rows in robots.items()
+                    if "exempt" in rows
+                    for cells in _exempt_rows(_named(name, stale[name] & {"exempt"}), rows["exempt"])
+                ],
+            ),
         ]
     )
 
@@ -143,6 +156,32 @@ def _shares(row: dict[str, Any]) -> list[str]:
     """Refused poses, those of them in which nothing touches, and false stops with their share of all stops."""
     stops = row["contacts"] - row["missed"] + row["false_stops"]
     return [_number(row["refused"]), _of(row["slop_only"], row["refused"]), _of(row["false_stops"], stops)]
+
+
+_EXEMPT = ("robot", "left out", "rule", "configurations", "touching", "would trip")
+
+
+def _exempt_rows(name: str, figures: dict[str, Any]) -> list[list[str]]:
+    """A row for each pair, but one for all fingers of a robot's hands: these are made to meet."""
+    poses, jaws = figures["poses"], [row for row in figures["rows"] if row["rule"] == "jaws"]
+    out = [
+        [
+            name,
+            " and ".join(row["links"]),
+            row["rule"],
+            _number(poses),
+            _of(row["touching"], poses),
+            _of(row["tripped"], poses),
+        ]
+        for row in figures["rows"]
+        if row["rule"] != "jaws"
+    ]
+    if jaws:
+        always, some = (sum(row["says"] == word for row in jaws) for word in ("needed", "hides"))
+        trips = sum(row["tripped"] > 0 for row in jaws)
+        pairs = f"{len(jaws)} pair{'s' if len(jaws) > 1 else ''} of fingers"
+        out.append([name, pairs, "jaws", _number(poses), f"{always} always, {some} at times", f"{trips} of them"])
+    return out
 
 
 def _named(name: str, stale: set[str]) -> str:

@@ -140,7 +140,7 @@ class JudgedPoses:
         """Counts of the description whose poses these are, in hulls or in pieces of them."""
         checker = CollisionChecker(build_model(description), len(self.q))
         refused = ~_verdicts(checker, self.q)
-        tripped = _tripped_pairs(checker, self.q, refused)
+        tripped = tripped_pairs(checker, self.q, refused)
         return _tally(self.pairs, refused, tripped, Judged(self.touching, np.zeros_like(self.touching)))
 
 
@@ -189,7 +189,7 @@ def _counter(description: RobotDescription, truth: Truth) -> Count:
 
     def count(q: NDArray[np.float32], step: Callable[[int], None]) -> Counts:
         refused = ~_verdicts(checker, q)
-        tripped = _tripped_pairs(checker, q, refused)
+        tripped = tripped_pairs(checker, q, refused)
         return _tally(model.pairs, refused, tripped, judge(q, tripped, step))
 
     return count
@@ -255,7 +255,7 @@ def _verdicts(checker: CollisionChecker, q: NDArray[np.float32]) -> NDArray[np.b
     return checker.check(torch.from_numpy(q), env_ids=ids, world=False).clear.numpy()
 
 
-def _tripped_pairs(checker: CollisionChecker, q: NDArray[np.float32], refused: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def tripped_pairs(checker: CollisionChecker, q: NDArray[np.float32], refused: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which pairs trip, shape (K, num_pairs). A pose that is not refused trips none."""
     pairs = checker.model.pairs
     out = np.zeros((len(q), len(pairs)), dtype=bool)

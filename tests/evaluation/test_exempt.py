@@ -1,0 +1,46 @@
+"""What the pairs that are left out would show, against figures that are known beforehand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from simulo.cli import app
+from simulo.description import DisabledPair, load_description
+from simulo.evaluation import exempt
+from simulo.evaluation.exempt import review_exempt, rule_of
+
+
+def test_neighbours_and_rigid_links_are_not_reviewed() -> None:
+    description = load_description("gantry")
+    found = review_exempt("gantry", 50)
+    assert found["structural"] + len(found["rows"]) == len(description.disabled_pairs)
+    assert {rule_of(row) for row in description.disabled_pairs} >= {"adjacent"}
+
+
+def test_a_row_that_hides_contact_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SO-100 is swept with nothing left out but neighbours. Leave its base and gripper out by hand: the review finds
+    the very contacts that the check refuses, and none between links that never meet."""
+    robot = load_description("so100")
+    pairs = [("base", "gripper"), ("base", "jaw")]
+    left_out = tuple(DisabledPair(*pair, "by hand") for pair in pairs)
+    monkeypatch.setattr(exempt, "load_description", lambda name: replace(robot, disabled_pairs=left_out))
+    found = review_exempt("so100", 200)
+    assert [row["rule"] for row in found["rows"]] == ["declared", "declared"]
+    for row in found["rows"]:
+        assert 0 < row["touching"] <= row["tripped"] < 200, row
+        assert row["says"] == "hides"
+
+
+def test_the_command_keeps_what_it_found(tmp_path) -> None:
+    file, kept = tmp_path / "figures.json", tmp_path / "kept"
+    result = CliRunner().invoke(app, ["exempt", "h1", "--poses", "20", "--json", str(file), "--keep", str(kept)])
+    assert result.exit_code == 0, result.output
+    figures = json.loads((kept / "h1-exempt.json").read_text())
+    assert figures == json.loads(file.read_text())
+    says = {tuple(row["links"]): row["says"] for row in figures["rows"]}
+    assert says["left_hip_yaw_link", "torso_link"] == "needed"  # one turns in the other's shell
+    assert says["torso_link", "left_shoulder_roll_link"] == "hides"  # the capsule of its file: docs/fleet.md
