@@ -68,7 +68,6 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     description = assemble(robot, collision, digest, str(folder))
     validate(description, str(folder))
     _refuse_lost_geometry(robot, collision, collision_path)
-    _refuse_other_pieces(robot, collision, collision_path)
     return description
 
 
@@ -155,18 +154,6 @@ def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path
                 raise DescriptionError(
                     f"{path.parent / ROBOT_FILE}: {field} names {link!r}, which is no link with geometry; "
                     f"there are: {', '.join(collision.geometry)}"
-                )
-
-
-def _refuse_other_pieces(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
-    """A link that robot.yaml cuts into another number of pieces than it was lowered to is not what it says."""
-    for field, counts in (("tight_links", robot.tight_links), ("decompose", robot.decompose)):
-        for link, count in counts.items():
-            lowered = len(collision.geometry[link].pieces)
-            if lowered != count:
-                raise DescriptionError(
-                    f"{path}: link {link!r} was lowered to {lowered} pieces, but {ROBOT_FILE} asks for {count} under "
-                    f"{field}; run `simulo lower {robot.name}` again"
                 )
 
 

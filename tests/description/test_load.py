@@ -229,16 +229,6 @@ MIMIC = f"{LEFT}_finger_joint2"
         case(pair("a", "b", " "), ("a", "b"), id="pair-blank-reason"),
         case(lambda d: d.update(touch_links=["ghost"]), ("touch_links", "'ghost'"), id="touch-links"),
         case(lambda d: d.update(tight_links={"ghost": 2}), ("tight_links", "'ghost'"), id="tight-ghost"),
-        case(
-            lambda d: d["decompose"].update({f"{LEFT}_ee_inner_finger": 8}),
-            (f"{LEFT}_ee_inner_finger", "10 pieces", "asks for 8", "simulo lower openarm"),
-            id="pieces-not-lowered",
-        ),
-        case(
-            lambda d: d.update(tight_links={"openarm_body_link0": 3}),
-            ("openarm_body_link0", "4 pieces", "asks for 3 under tight_links"),
-            id="slabs-not-lowered",
-        ),
         case(lambda d: d.update(decompose={"ghost": 2}), ("decompose", "'ghost'"), id="decompose-ghost"),
         case(
             lambda d: gripper(d).update(hand_link="openarm_right_ee_base_link"),
