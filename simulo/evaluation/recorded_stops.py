@@ -39,8 +39,9 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class RecordedStop:
-    """One refused step. q [rad or m], shape (dof,): what was commanded. base: the robot's base in the environment, (4,
-    4). parties: names; a cell, prop or payload among them is no link. around: what was there, read when asked for."""
+    """One refused step. q [rad or m], shape (dof,): what was commanded; where that is no number, what was measured.
+    base: the robot's base in the environment, (4, 4). parties: names; a cell, prop or payload among them is no link.
+    around: what was there, read when asked for."""
 
     title: str
     sentence: str
@@ -130,15 +131,16 @@ def _audited(files: list[Path]) -> RecordedRun:
     stops = []
     for file, record in records:
         header = record.header
-        row = _offending_row(record)
+        commanded = record.arrays["q"][_offending_row(record)]
+        q = np.where(np.isfinite(commanded), commanded, record.arrays["start"]).astype(np.float64)
         stop = RecordedStop(
             f"{file.stem}, {header['time']:.3f} s",
             header["sentence"],
             header["finger_model"],
-            record.arrays["q"][row].astype(np.float64),
+            q,
             matrix_of(record.arrays["base_pose"].astype(np.float64)),
             tuple(party for party in header["parties"] if party),
-            partial(_audited_scene, record, row),
+            partial(_audited_scene, record, q),
         )
         stops.append(stop)
     return RecordedRun(robots[0], tuple(stops))
@@ -149,14 +151,14 @@ def _offending_row(record: StopRecord) -> int:
     return max(int(record.arrays["verdict"][VERDICT_ROWS.index("row")]), 0)
 
 
-def _audited_scene(record: StopRecord, row: int, description: RobotDescription) -> Surroundings:
+def _audited_scene(record: StopRecord, q: Array, description: RobotDescription) -> Surroundings:
     arrays, solids = record.arrays, []
     for k in range(len(record.header["primitives"])):
         if arrays["primitive_valid"][k]:
             pose = matrix_of(arrays["primitive_pose"][k].astype(np.float64))
             solids.append(_placed(record, f"primitive_{k}", pose, _SOLID))
     base = matrix_of(arrays["base_pose"].astype(np.float64))
-    links = link_poses(description, arrays["q"][row])
+    links = link_poses(description, q)
     for held in record.header["payloads"]:
         name = f"payload_{held['column']}"
         pose = matrix_of(np.asarray(arrays[f"{name}_pose"], np.float64))

@@ -63,6 +63,22 @@ def test_stops_of_an_audit_stand_among_what_stopped_them(server: viser.ViserServ
     assert viewer.reddened == set() and viewer.sentence.startswith("**Clear of itself.**")
 
 
+def test_a_target_that_is_no_number_is_shown_where_its_joint_was(tmp_path) -> None:
+    env = environment(tmp_path)
+    measured = float(env.task.robot.state.joint_positions[0, 3])
+    targets = action(NEAR, NEAR)
+    targets[0, 3] = float("nan")
+    env.task.apply_actions = lambda _: env.task.robot.joint_position_targets[:, :16].copy_(targets)
+    env.step(action(NEAR, NEAR))
+    run = read_run(tmp_path)
+    assert run is not None
+    (stop,) = run.stops
+    expected = action(NEAR)[0].numpy().copy()
+    expected[3] = measured
+    np.testing.assert_array_equal(stop.q, expected)
+    assert "non_finite" in stop.title
+
+
 def test_the_swept_model_shows_one_hull_for_a_hand_and_leaves_its_follower_out(server: viser.ViserServer) -> None:
     viewer = RobotViewer(server, load_description("franka_panda"), "swept")
     shown = [part for part in viewer.checked if part.handle.visible]
