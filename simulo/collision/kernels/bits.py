@@ -15,6 +15,7 @@ def are_numbers(values: wp.vec3f) -> wp.bool:
 
 
 @wp.func_native("""
+    assert(word != 0);
 #if defined(__CUDA_ARCH__)
     return __ffs(word) - 1;
 #else
@@ -26,6 +27,7 @@ def lowest_bit(word: wp.uint32) -> wp.int32:
 
 
 @wp.func_native("""
+    assert(word != 0);
 #if defined(__CUDA_ARCH__)
     return __ffsll(word) - 1;
 #else
@@ -39,8 +41,11 @@ def lowest_bit64(word: wp.uint64) -> wp.int32:
 @wp.func_native("""
     wp::uint64 found = 0;
     for (int x = low[0]; x < high[0]; ++x)
-        for (int y = low[1]; y < high[1]; ++y)
-            found |= columns.data[(x * ny + y) * words + w];
+        for (int y = low[1]; y < high[1]; ++y) {
+            const int i = (x * ny + y) * words + w;
+            assert(i >= 0 && i < columns.shape[0]);
+            found |= columns.data[i];
+        }
     return found;
 """)
 def any_of_columns(

@@ -13,7 +13,7 @@ are branches: a face without area is represented by its edges, a tetrahedron wit
 
 import warp as wp
 
-from simulo.collision.kernels.shapes import BOX, Shapes, support
+from simulo.collision.kernels.shapes import BOX, Shapes, furthest, look_up, support
 
 SLACK = wp.constant(wp.float32(5.0e-6))  # m: 20 times the measured float32 error of kinematics and supports together
 # What float32 makes of a length: rotations are good to about 3e-7 and shapes turn on levers as long as they are.
@@ -176,7 +176,11 @@ def holds(s: Simplex, w: wp.vec3f) -> wp.bool:
 @wp.func
 def extreme(shapes: Shapes, a: wp.int32, b: wp.int32, rotation: wp.mat33f, position: wp.vec3f, v: wp.vec3f) -> wp.vec3f:
     """The point [m] of A - B that is least along v."""
-    return support(shapes, a, -v) - (rotation * support(shapes, b, v * rotation) + position)
+    along = v * rotation
+    # Both are looked up before either is followed: a core waits for memory once.
+    cell_a = look_up(shapes, a, -v)
+    cell_b = look_up(shapes, b, along)
+    return furthest(shapes, a, -v, cell_a) - (rotation * furthest(shapes, b, along, cell_b) + position)
 
 
 @wp.func

@@ -88,6 +88,9 @@ _POSE = """
                 }
     };
     const size_t block = m / N, lane = m % N;
+    assert(m >= 0 && lane + NUM_LANES <= N);
+    assert(block < columns.shape[0] && block < out.links.shape[0] && block < out.hulls.shape[0]);
+    assert(m + NUM_LANES <= out.active.shape[0]);
     const float* const values = columns.data + block * columns.shape[1] * N + lane;
     float* const links = out.links.data + block * out.links.shape[1] * 12 * N + lane;
     float* const hulls = out.hulls.data + block * out.hulls.shape[1] * 12 * N + lane;
@@ -109,6 +112,7 @@ _POSE = """
         if (tree.ends.data[e][3] & ~active)
             continue;
         const int parent = tree.ends.data[e][0], child = tree.ends.data[e][1], column = tree.ends.data[e][2];
+        assert(parent < out.links.shape[1] && child >= 0 && child < out.links.shape[1] && column < columns.shape[1]);
         V turn[9], shift[3];
         for (int k = 0; k < 9; ++k)
             turn[k] = tree.still.data[e].data[k / 3][k % 3];
@@ -137,6 +141,7 @@ _POSE = """
     for (int b = 0; b < bodies.body.shape[0]; ++b) {
         if (bodies.gate.data[b] & ~active)
             continue;
+        assert(bodies.body.data[b][0] >= 0 && bodies.body.data[b][0] < out.links.shape[1] && b < out.hulls.shape[1]);
         V turn[9], shift[3];
         for (int k = 0; k < 9; ++k)
             turn[k] = bodies.rotation.data[b].data[k / 3][k % 3];
@@ -149,6 +154,7 @@ _POSE = """
 
 @wp.func_native(
     """
+    assert(m >= 0 && m / LANES < frames.shape[0] && i >= 0 && i < frames.shape[1]);
     const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12)) * LANES + m % LANES;
     return {at[0], at[LANES], at[2 * LANES], at[3 * LANES], at[4 * LANES], at[5 * LANES], at[6 * LANES],
             at[7 * LANES], at[8 * LANES]};
@@ -160,6 +166,7 @@ def rotation_at(frames: wp.array4d(dtype=wp.float32), m: wp.int32, i: wp.int32) 
 
 @wp.func_native(
     """
+    assert(m >= 0 && m / LANES < frames.shape[0] && i >= 0 && i < frames.shape[1]);
     const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12) + 9) * LANES + m % LANES;
     return {at[0], at[LANES], at[2 * LANES]};
 """.replace("LANES", str(LANES))
@@ -211,6 +218,10 @@ NEAR = (
 """
     + """
     const size_t block = m / N, lane = m % N;
+    assert(m >= 0 && lane + NUM_LANES <= N && block < poses.hulls.shape[0] && block < near_out.pairs.shape[0]);
+    assert(m + NUM_LANES <= poses.active.shape[0] && m + NUM_LANES <= poses.finite.shape[0]);
+    assert(m + NUM_LANES <= near_out.above.shape[0] && m + NUM_LANES <= near_out.num.shape[0]);
+    assert(m + NUM_LANES <= near_out.asked.shape[0] && m + NUM_LANES <= near_out.lower.shape[0]);
     const float* const hulls = poses.hulls.data + block * poses.hulls.shape[1] * 12 * N + lane;
     wp::uint32* const words = near_out.pairs.data + block * near_out.pairs.shape[1] * N + lane;
     const I active = *(const I*)(poses.active.data + m), finite = ALL(*(const I*)(poses.finite.data + m) != 0);
@@ -224,8 +235,11 @@ NEAR_LOOP = """
     V lower = above + room;
     const int count = query.num_asked.data[ANY(active) ? 0 : 3];
     for (int i = 0; i < count; ++i) {
+        assert(i < query.pairs.shape[0]);
         const int p = query.pairs.data[i];
+        assert(p >= 0 && p < pairs.pair.shape[0] && (p >> 5) < near_out.pairs.shape[1]);
         const auto& pair = pairs.pair.data[p];
+        assert(pair[0] >= 0 && pair[0] < poses.hulls.shape[1] && pair[1] >= 0 && pair[1] < poses.hulls.shape[1]);
         const I ask = finite & ALL((pair[2] & ~active) == 0);
         asked = asked - ask;
         const float *const a = hulls + pair[0] * 12 * N, *const b = hulls + pair[1] * 12 * N;
@@ -240,6 +254,7 @@ NEAR_LOOP = """
             continue;
         // The six face normals of the two boxes; b's axes and position in a's frame first.
         const int shape_a = bodies.body.data[pair[0]][1], shape_b = bodies.body.data[pair[1]][1];
+        assert(shape_a >= 0 && shape_a < shapes.size.shape[0] && shape_b >= 0 && shape_b < shapes.size.shape[0]);
         const auto &size_a = shapes.size.data[shape_a], &size_b = shapes.size.data[shape_b];
         V reach_b[3], along_b[3], gap = -1.0e30f;
         for (int j = 0; j < 3; ++j)

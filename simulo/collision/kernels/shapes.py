@@ -62,6 +62,22 @@ def on_cube(d: wp.vec3f) -> FacePoint:
     return out
 
 
+@wp.func_native("""
+    assert(i >= 0 && i < cells.shape[0]);
+    return cells.data[i];
+""")
+def cell_at(cells: wp.array(dtype=wp.uint32), i: wp.int32) -> wp.uint32:
+    """cells[i], of an array without gaps, where a negative i is none."""
+
+
+@wp.func_native("""
+    assert(i >= 0 && i < points.shape[0]);
+    return points.data[i];
+""")
+def point_at(points: wp.array(dtype=wp.vec3f), i: wp.int32) -> wp.vec3f:
+    """points[i], as cell_at."""
+
+
 @wp.func
 def find_cell(cells: wp.array(dtype=wp.uint32), first: wp.int32, d: wp.vec3f) -> wp.uint32:
     """The cell, never a split one, of the table beginning at cell `first` that holds direction d."""
@@ -70,23 +86,25 @@ def find_cell(cells: wp.array(dtype=wp.uint32), first: wp.int32, d: wp.vec3f) ->
     v = p.v
     iu = wp.clamp(wp.int32(u), 0, FACE_CELLS - 1)
     iv = wp.clamp(wp.int32(v), 0, FACE_CELLS - 1)
-    cell = cells[first + (p.face * FACE_CELLS + iv) * FACE_CELLS + iu]
+    cell = cell_at(cells, first + (p.face * FACE_CELLS + iv) * FACE_CELLS + iu)
     while (cell & COUNT_MASK) == wp.uint32(0):
         u = (u - wp.float32(iu)) * wp.float32(CHILDREN)
         v = (v - wp.float32(iv)) * wp.float32(CHILDREN)
         iu = wp.clamp(wp.int32(u), 0, CHILDREN - 1)
         iv = wp.clamp(wp.int32(v), 0, CHILDREN - 1)
-        cell = cells[first + wp.int32(cell >> COUNT_BITS) + iv * CHILDREN + iu]
+        cell = cell_at(cells, first + wp.int32(cell >> COUNT_BITS) + iv * CHILDREN + iu)
     return cell
 
 
-# C++ for the innermost loop of every search: a third less time than the same in Warp, whose indices may be negative. No
-# branches: which vertex wins is unpredictable, and a wrong guess costs more than the dot products.
+# C++ for the innermost loops of every search: a third less time than the same in Warp, whose indices may be negative.
+# No branches: which vertex wins is unpredictable, and a wrong guess costs more than the dot products.
 @wp.func_native("""
     int best = first;
     float most = -1.0e30f;
+    assert(begin >= 0 && end <= entries.shape[0]);
     for (int i = begin; i < end; ++i) {
         const int vertex = first + entries.data[i];
+        assert(vertex >= 0 && vertex < points.shape[0]);
         const auto& point = points.data[vertex];
         const float along = point[0] * d[0] + point[1] * d[1] + point[2] * d[2];
         best = along > most ? vertex : best;
@@ -104,6 +122,7 @@ def furthest_entry(
 @wp.func_native("""
     int best = begin;
     float most = -1.0e30f;
+    assert(begin >= 0 && end <= points.shape[0]);
     for (int vertex = begin; vertex < end; ++vertex) {
         const auto& point = points.data[vertex];
         const float along = point[0] * d[0] + point[1] * d[1] + point[2] * d[2];
@@ -116,9 +135,42 @@ def furthest_point(points: wp.array(dtype=wp.vec3f), begin: wp.int32, end: wp.in
     """As furthest_entry, of vertices begin .. end - 1."""
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return false;
+#else
+    return true;
+#endif
+""")
+def looks_ahead() -> wp.bool:
+    """Whether supports are looked up before they are followed: a GPU has other threads to run while one waits, and no
+    registers to spare."""
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    assert(begin >= 0 && begin < entries.shape[0]);
+    __builtin_prefetch(entries.data + begin);
+#endif
+""")
+def prefetch(entries: wp.array(dtype=wp.uint16), begin: wp.int32):
+    """Begin to bring entries into the cache."""
+
+
 @wp.func
-def support(shapes: Shapes, shape: wp.int32, d: wp.vec3f) -> wp.vec3f:
-    """A vertex [m] of the shape that is furthest along d, in the shape's frame."""
+def look_up(shapes: Shapes, shape: wp.int32, d: wp.vec3f) -> wp.uint32:
+    """The first half of a support: what the table says, if the shape has one."""
+    header = shapes.header[shape]
+    cell = wp.uint32(0)
+    if looks_ahead() and header[0] == TABLE:
+        cell = find_cell(shapes.cells, header[3], d)
+        prefetch(shapes.entries, header[2] + wp.int32(cell >> COUNT_BITS))
+    return cell
+
+
+@wp.func
+def furthest(shapes: Shapes, shape: wp.int32, d: wp.vec3f, cell: wp.uint32) -> wp.vec3f:
+    """The second half."""
     header = shapes.header[shape]
     if header[0] == BOX:
         size = shapes.size[shape]
@@ -129,8 +181,15 @@ def support(shapes: Shapes, shape: wp.int32, d: wp.vec3f) -> wp.vec3f:
         )
     first = header[1]
     if header[0] == TABLE:
-        cell = find_cell(shapes.cells, header[3], d)
+        if not looks_ahead():
+            cell = find_cell(shapes.cells, header[3], d)
         begin = header[2] + wp.int32(cell >> COUNT_BITS)
         end = begin + wp.int32(cell & COUNT_MASK)
-        return shapes.points[furthest_entry(shapes.points, shapes.entries, first, begin, end, d)]
-    return shapes.points[furthest_point(shapes.points, first, first + header[2], d)]
+        return point_at(shapes.points, furthest_entry(shapes.points, shapes.entries, first, begin, end, d))
+    return point_at(shapes.points, furthest_point(shapes.points, first, first + header[2], d))
+
+
+@wp.func
+def support(shapes: Shapes, shape: wp.int32, d: wp.vec3f) -> wp.vec3f:
+    """A vertex [m] of the shape that is furthest along d, in the shape's frame."""
+    return furthest(shapes, shape, d, look_up(shapes, shape, d))

@@ -10,12 +10,16 @@ from simulo.collision.kernels.types import Bodies, Levers, Near, Pairs, Poses, Q
 _ALL_ALONG = (
     NEAR
     + """
+    assert(block < way.travel.shape[0] && block < way.moved.shape[0]);
+    assert(levers.num_pairs + bodies.body.shape[0] < levers.first.shape[0]);
     const float* const travel = way.travel.data + block * way.travel.shape[1] * N + lane;
     float* const moved = way.moved.data + block * way.moved.shape[1] * N + lane;
     const auto sum = [&](int row) WIDE {
         V out = 0.0f;
-        for (int i = levers.first.data[row]; i < levers.first.data[row + 1]; ++i)
+        for (int i = levers.first.data[row]; i < levers.first.data[row + 1]; ++i) {
+            assert(i >= 0 && i < levers.lever.shape[0] && levers.column.data[i] < way.travel.shape[1]);
             out = out + levers.lever.data[i] * *(const V*)(travel + levers.column.data[i] * N);
+        }
         return out;
     };
     for (int b = 0; b < bodies.body.shape[0]; ++b)

@@ -5,6 +5,7 @@ import warp as wp
 from simulo.collision.kernels.convex import ROUNDING, SLACK
 from simulo.collision.kernels.lanes import BLOCK, END, END_BLOCK, ONE
 from simulo.collision.kernels.shapes import Shapes
+from simulo.collision.kernels.surroundings import Frame
 from simulo.collision.kernels.types import LANES, Bodies, Grid, Poses, Reach
 from simulo.collision.kernels.voxels import Window
 
@@ -16,6 +17,9 @@ _WINDOWS = (
 """
     + """
     const size_t block = m / N, lane = m % N;
+    assert(m >= 0 && lane + NUM_LANES <= N && body >= 0 && body < poses.hulls.shape[1]);
+    assert(block < poses.hulls.shape[0] && block < reach.lattice.shape[0] && block < reach.pads.shape[0]);
+    assert(block < reach.windows.shape[0] && m + NUM_LANES <= reach.clearance.shape[0]);
     const float* const hull = poses.hulls.data + (block * poses.hulls.shape[1] + body) * 12 * N + lane;
     const float* const lattice = reach.lattice.data + block * 12 * N + lane;
     const float* const pads = reach.pads.data + block * 2 * N + lane;
@@ -80,4 +84,18 @@ def window_at(reach: Reach, m: wp.int32, first: wp.int32) -> Window:
     for i in range(3):
         out.low[i] = reach.windows[block, first + i, lane]
         out.high[i] = reach.windows[block, first + 3 + i, lane]
+    return out
+
+
+@wp.func
+def lattice_at(reach: Reach, m: wp.int32) -> Frame:
+    """The lattice in configuration m's base frame, read where it is needed: kept over a search, its numbers would be
+    more than a GPU's thread has registers for."""
+    out = Frame()
+    block = m // LANES
+    lane = m % LANES
+    for i in range(3):
+        out.position[i] = reach.lattice[block, 9 + i, lane]
+        for j in range(3):
+            out.rotation[i, j] = reach.lattice[block, 3 * i + j, lane]
     return out

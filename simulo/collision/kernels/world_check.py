@@ -8,14 +8,13 @@ from simulo.collision.kernels.convex import FAR
 from simulo.collision.kernels.findings import enough, new_tally, store
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.surroundings import (
-    Frame,
     body_frame,
     check_cells,
     check_primitives,
-    in_base,
     placed_on,
 )
 from simulo.collision.kernels.types import Bodies, Findings, Grid, Pieces, Poses, Primitives, Query, Reach, Regions
+from simulo.collision.kernels.windows import lattice_at
 
 
 @wp.kernel(enable_backward=False)
@@ -50,9 +49,6 @@ def world_kernel(
     if mapped or primitives.count[0] > 0:  # what is out of reach is only known to be farther than this
         tally.lower = enough(tally, margin)
         tally.exact = wp.where(tally.lower < FAR, 0, 1)
-    lattice = Frame()
-    if mapped:
-        lattice = in_base(query, poses, m, env, grid.pose[env])
     for w in range(reach.bodies.shape[1]):
         word = reach.bodies[m, w]
         while word != wp.uint32(0) and going:
@@ -71,6 +67,7 @@ def world_kernel(
                 m, env, part, frame, link, region, first_primitive_code, margin, query.distances[0], tally,
             )  # fmt: skip
             if mapped:
+                lattice = lattice_at(reach, m)
                 placed = placed_on(lattice, frame, part, link, margin)
                 tally = check_cells(
                     pieces, shapes, query, poses, grid, regions, m, env, region, lattice, placed, query.distances[0],

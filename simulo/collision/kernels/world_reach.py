@@ -11,10 +11,10 @@ from simulo.collision.kernels.bodies import bare, half_of, slack_of
 from simulo.collision.kernels.findings import past
 from simulo.collision.kernels.lanes import lanes_at_once, position_at
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.surroundings import Frame, body_frame, in_base, placed_on
+from simulo.collision.kernels.surroundings import body_frame, in_base, placed_on
 from simulo.collision.kernels.types import LANES, Bodies, Findings, Grid, Poses, Primitives, Query, Reach
 from simulo.collision.kernels.voxels import CLOSED, between_bits, box_clearance, count_unknown, extent, reaches_out
-from simulo.collision.kernels.windows import window_at, window_block, window_one
+from simulo.collision.kernels.windows import lattice_at, window_at, window_block, window_one
 
 
 @wp.func
@@ -57,20 +57,13 @@ def reaches_cell(
         some = some | between_bits(word, z0 - 64 * w, z1 - 64 * w)
     if some == wp.uint64(0):
         return False
-    lattice = Frame()
-    block = m // LANES
-    lane = m % LANES
-    for i in range(3):
-        lattice.position[i] = reach.lattice[block, 9 + i, lane]
-        for j in range(3):
-            lattice.rotation[i, j] = reach.lattice[block, 3 * i + j, lane]
     shape = bodies.body[body][1]
-    placed = placed_on(lattice, body_frame(poses, m, body), bare(shape), body, 0.0)
+    placed = placed_on(lattice_at(reach, m), body_frame(poses, m, body), bare(shape), body, 0.0)
     brick = 4.0 * grid.cell[0][0]
     half = 0.5 * brick
     turned = wp.transpose(placed.rotation)
     near = half_of(shapes, shape) + extent(turned, wp.vec3f(half, half, half))
-    most = reach.pads[block, 0, lane] + shapes.size[shape][3] + slack_of(placed.lever)
+    most = reach.pads[m // LANES, 0, m % LANES] + shapes.size[shape][3] + slack_of(placed.lever)
     for x in range(low[0], high[0]):
         for y in range(low[1], high[1]):
             column = (x * counts[1] + y) * words
