@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from simulo.collision import CollisionChecker, CollisionModel, Kind, RawVerdict, build_model
+from simulo.collision import CollisionChecker, CollisionModel, Kind, RawVerdict, build_clearance, build_model
 from simulo.description import RobotDescription, load_description
 from simulo.evaluation.batch_speed import chunks, maps
 from simulo.files import write_json
@@ -46,14 +46,15 @@ def us_per_call(call: Callable[[], object]) -> float:
 
 def times(description: RobotDescription, model: CollisionModel, device: str) -> dict[str, float]:
     """[us] of ENVS environments."""
-    alone = CollisionChecker(model, ENVS, device=device)
+    maps = build_clearance(model)
+    alone = CollisionChecker(model, ENVS, device=device, clearance=maps)
     q = chunks(description, ENVS, 1).to(device)
     alone.check(q, world=False)
     found = {
         "self, 1 row, kernels": us_per_call(alone.self_check()),
         "self, 1 row, check": us_per_call(lambda: alone.check(q, world=False)),
     }
-    whole = CollisionChecker(model, ENVS, ROWS, device=device)
+    whole = CollisionChecker(model, ENVS, ROWS, device=device, clearance=maps)
     whole.set_voxels(maps(ENVS, CELLS, DENSITY, device=device))
     rows = chunks(description, ENVS, ROWS).to(device)
     whole.check(rows)
@@ -68,7 +69,10 @@ def agreement(
 ) -> dict[str, int]:
     """Verdicts and least distances of a device beside the CPU's, each row by itself."""
     q = chunks(description, envs, rows)
-    checkers = [CollisionChecker(model, envs, world_margin=WORLD_MARGIN, device=where) for where in ("cpu", device)]
+    checkers = [
+        CollisionChecker(model, envs, world_margin=WORLD_MARGIN, device=where, clearance=build_clearance(model))
+        for where in ("cpu", device)
+    ]
     for checker in checkers:
         checker.set_voxels(maps(envs, CELLS, DENSITY, device=str(checker.device)))
     found = {

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_model
+from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_clearance, build_model
 from simulo.description import RobotDescription, load_description
 
 CELL = 0.01
@@ -68,7 +68,7 @@ def cpu_time_us(call: Callable[[], object], rounds: int = 300) -> dict[str, floa
 def main(num_envs: int = 16) -> None:
     robot = load_description("openarm")
     model = build_model(robot)
-    checker = CollisionChecker(model, num_envs, split_at=sys.maxsize)
+    checker = CollisionChecker(model, num_envs, split_at=sys.maxsize, clearance=build_clearance(model))
     grid = workplace(num_envs)
     checker.set_voxels(grid)
     frame = robot.gripper("right").grasp_frame

@@ -30,7 +30,7 @@ import warp as wp
 from rich.progress import track
 from torch.profiler import ProfilerActivity, profile
 
-from simulo.collision import CollisionChecker, ConvexShape, build_model
+from simulo.collision import CollisionChecker, ConvexShape, build_clearance, build_model
 from simulo.description import load_description
 from simulo.evaluation.batch_speed import chunks, maps
 from simulo.files import write_json
@@ -87,7 +87,7 @@ def own_memory(robot: str, envs: int, rows: int) -> dict[str, Any]:
     CollisionChecker(model, 1).check(chunks(description, 1, 1))  # kernels and libraries, which are not the gate's own
     q, grid = chunks(description, envs, rows), maps(envs, CELLS, 0.01)
     before = resident()
-    checker = CollisionChecker(model, envs, rows)
+    checker = CollisionChecker(model, envs, rows, clearance=build_clearance(model))
     checker.set_voxels(grid)
     refused = int((~checker.check(q).clear).sum())
     after = resident()
@@ -133,7 +133,8 @@ def growth(robot: str, steps: int) -> dict[str, Any]:
 def allocations(robot: str, envs: int, rows: int) -> dict[str, int]:
     """Of the second check of a checker, beside the bytes of its answer."""
     description = load_description(robot)
-    checker = CollisionChecker(build_model(description), envs, rows)
+    model = build_model(description)
+    checker = CollisionChecker(model, envs, rows, clearance=build_clearance(model))
     checker.set_voxels(maps(envs, 16, 0.01))
     q = chunks(description, envs, rows)
     answer = checker.check(q)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from simulo.collision import CollisionChecker, CollisionModel, build_model, build_motion_bounds
+from simulo.collision import CollisionChecker, CollisionModel, build_clearance, build_model, build_motion_bounds
 from simulo.description import RobotDescription, load_description
 from simulo.files import write_json
 
@@ -59,8 +59,8 @@ def met_on_the_way(checker: CollisionChecker, start: torch.Tensor, end: torch.Te
 def count(robot: RobotDescription, ways: int, step: float, seed: int) -> dict[str, int]:
     """Ways, refused, extra, missed, and how many pass through something."""
     model = build_model(robot)
-    moving = CollisionChecker(model, BATCH, motion=build_motion_bounds(model))
-    plain = CollisionChecker(model, BATCH)
+    moving = CollisionChecker(model, BATCH, motion=build_motion_bounds(model), clearance=build_clearance(model))
+    plain = CollisionChecker(model, BATCH, clearance=build_clearance(model))
     out = {"ways": 0, "refused": 0, "met": 0, "extra": 0, "missed": 0}
     for start, end in clear_ways(robot, model, step, seed):
         clear, met = moving.check(end, start=start).clear, met_on_the_way(plain, start, end)
@@ -86,8 +86,9 @@ def cpu_us(call: Callable[[], object], rounds: int = 9) -> float:
 def cost(robot: RobotDescription, step: float, seed: int) -> dict[str, float]:
     model = build_model(robot)
     start, end = next(clear_ways(robot, model, step, seed))
-    plain = CollisionChecker(model, BATCH, split_at=sys.maxsize)
-    moving = CollisionChecker(model, BATCH, split_at=sys.maxsize, motion=build_motion_bounds(model))
+    maps = build_clearance(model)
+    plain = CollisionChecker(model, BATCH, split_at=sys.maxsize, clearance=maps)
+    moving = CollisionChecker(model, BATCH, split_at=sys.maxsize, motion=build_motion_bounds(model), clearance=maps)
     without = cpu_us(lambda: plain.check(end))
     with_motion = cpu_us(lambda: moving.check(end, start=start))
     return {"ends": round(without, 2), "ways": round(with_motion - without, 2), "batch": BATCH}

@@ -11,9 +11,11 @@ import numpy as np
 import torch
 import warp as wp
 
+from simulo.collision.clearance_maps import ClearanceMaps
 from simulo.collision.kernels.types import (
     LANES,
     Bodies,
+    Clearance,
     Findings,
     Grid,
     Near,
@@ -187,6 +189,15 @@ def upload_pairs(model: CollisionModel, device: str) -> Pairs:
     out = Pairs()
     out.pair = wp.array(model.pair_arrays.pair, dtype=wp.vec3i, device=device)
     out.reach = wp.array(model.pair_arrays.reach, dtype=wp.float32, device=device)
+    return out
+
+
+def upload_clearance(maps: ClearanceMaps, device: str) -> Clearance:
+    out = Clearance()
+    out.head = wp.array(maps.head, dtype=wp.vec4i, device=device)
+    out.place = wp.array(maps.place, dtype=wp.vec4f, device=device)
+    # Never empty: a kernel argument of no elements has no address to check in debug mode.
+    out.cells = wp.array(np.append(maps.cells, np.uint8(0)), dtype=wp.uint8, device=device)
     return out
 
 

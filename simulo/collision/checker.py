@@ -9,6 +9,7 @@ import torch
 import warp as wp
 
 from simulo.collision.buffers import GridBuffers, QueryBuffers, Sizes, WorldBuffers
+from simulo.collision.clearance_maps import ClearanceMaps
 from simulo.collision.inputs import as_rows, packed_poses, refuse_unless
 from simulo.collision.kernels.voxels import CLOSED
 from simulo.collision.kinds import Kind
@@ -36,6 +37,7 @@ class CollisionChecker:
     All memory is planned at construction; `check` allocates its result and nothing else. Margins [m]: a pair is
     refused at a distance of the margin or less. device: "cpu", "cuda:0" or "auto". split_at: how many configurations
     make the CPU work on two threads. motion: to certify the ways between configurations too (see `kernels.motion`).
+    clearance: maps of the model (see `clearance`), which spare most searches and change no verdict.
     Raises CollisionModelError, naming what does not fit.
     """
 
@@ -52,10 +54,17 @@ class CollisionChecker:
         world_margin: float = 0.005,
         split_at: int = 512,
         motion: MotionBounds | None = None,
+        clearance: ClearanceMaps | None = None,
     ) -> None:
         if num_envs < 1 or horizon < 1 or max_payloads < 1 or max_primitives < 1:
             raise CollisionModelError("num_envs, horizon, max_payloads and max_primitives must be at least 1")
         self.model = model
+        maps = ClearanceMaps.none(model) if clearance is None else clearance
+        if maps.model != model.content_digest:
+            raise CollisionModelError(
+                f"these clearance maps are of another model than this one of robot {model.name!r}; "
+                "make them of it with build_clearance(model)"
+            )
         start_warp()
         self.device = resolve_device(device)
         self.sizes = Sizes(num_envs, horizon, max_payloads, max_primitives)
@@ -75,8 +84,9 @@ class CollisionChecker:
             None if motion is None else MotionBuffers(model, motion, self.sizes, self._query.start, self.device)
         )
         self._launches = Launches(
-            model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion
-        )
+            model, self.sizes, self._query, self._world, self._grid, self._library, self.device, split_at, self._motion,
+            maps,
+        )  # fmt: skip
         self.set_margins(self_margin, world_margin)
         everything = self._question.everything
         self_test(

@@ -24,11 +24,13 @@ from simulo.collision.buffers import (
     plan_reach,
     torch_stream,
     upload_bodies,
+    upload_clearance,
     upload_pairs,
     upload_pieces,
     upload_tree,
     view,
 )
+from simulo.collision.clearance_maps import ClearanceMaps
 from simulo.collision.kernels.fk import fk_kernel
 from simulo.collision.kernels.live import closed_kernel, live_kernel
 from simulo.collision.kernels.motion import motion_kernel, motion_verdict_kernel
@@ -89,6 +91,7 @@ class Launches:
         device: torch.device,
         split_at: int,
         motion: MotionBuffers | None,
+        clearance: ClearanceMaps,
     ) -> None:
         self._motion = motion
         self._sizes, self._device, self._torch_device = sizes, str(device), device
@@ -97,6 +100,7 @@ class Launches:
         self._bodies = upload_bodies(model, self._device)
         self._pieces = upload_pieces(model, self._device)
         self._pairs = upload_pairs(model, self._device)
+        self._clearance = upload_clearance(clearance, self._device)
         self.near = plan_near(model, sizes, self._device)
         self._reach = plan_reach(model, sizes, self._device)
         self.poses = plan_poses(model, sizes, self._device)
@@ -133,11 +137,14 @@ class Launches:
             "near": Stage(near_kernel, (bodies, self._pairs, shapes, query, poses, self.near), Per.BLOCK),
             "self at once": Stage(
                 self_at_once_kernel,
-                (self._tree, bodies, pieces, self._pairs, shapes, query, payloads, primitives, lattice, poses,
-                 self.near, self.by_self),
+                (self._tree, bodies, pieces, self._pairs, self._clearance, shapes, query, payloads, primitives, lattice,
+                 poses, self.near, self.by_self),
                 Per.BLOCK,
             ),
-            "self": Stage(self_kernel, (bodies, pieces, self._pairs, shapes, query, poses, self.near, self.by_self)),
+            "self": Stage(
+                self_kernel,
+                (bodies, pieces, self._pairs, self._clearance, shapes, query, poses, self.near, self.by_self),
+            ),
             "payload": Stage(
                 payload_kernel,
                 (bodies, pieces, shapes, query, poses, payloads, primitives, lattice, regions,

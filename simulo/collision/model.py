@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -33,9 +35,10 @@ class GripperModel:
     moving_links: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CollisionModel:
-    """Constants of one robot's collision check. Immutable and on the host; `CollisionChecker` uploads it once.
+    """Constants of one robot's collision check. Immutable and on the host; `CollisionChecker` uploads it once. Models
+    of the same content are equal.
 
     link_names: parents before children; a link's number here is its party code. joint_names: command columns.
     limits [rad or m]: lower and upper of each column.
@@ -65,6 +68,23 @@ class CollisionModel:
     @property
     def num_joints(self) -> int:
         return len(self.joint_names)
+
+    @cached_property
+    def content_digest(self) -> str:
+        """SHA-256 over everything that a check reads of a model: names, arrays, and the description's own digest."""
+        digest = hashlib.sha256(repr((self.digest, self.link_names, self.joint_names, self.limits)).encode())
+        for group in (self.edges, self.bodies, self.pair_arrays, self.shapes):
+            for field in fields(group):
+                digest.update(np.ascontiguousarray(getattr(group, field.name)).tobytes())
+        for gripper in self.grippers:
+            digest.update(repr(gripper).encode())
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CollisionModel) and self.content_digest == other.content_digest
+
+    def __hash__(self) -> int:
+        return hash(self.content_digest)
 
     def gripper_index(self, name: str) -> int:
         for index, gripper in enumerate(self.grippers):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class MotionBounds:
     link's origin, origin + s * ball. origin_to, ball_to (L, B, dof): as `pair`, for such a ball and a body.
     low, high (dof,): the values for which all of it holds; slides (dof,) bool: columns that move slides, outside whose
     values nothing does, while levers of joints that turn hold for any. always (P,) [m]: a distance that a pair never
-    comes below inside them all; 0 where none is known (see `proofs`).
+    comes below inside them all; 0 where none is known (see `clearance`).
     """
 
     pair: NDArray[np.float32]
@@ -67,11 +67,24 @@ class MotionBounds:
         return float((np.abs(np.asarray(travel, np.float64)) @ levers.T.astype(np.float64)).max(initial=0.0))
 
 
+def endless_slides(model: CollisionModel) -> list[str]:
+    """Sliding joints without limits, by name: nothing bounds how far what hangs on them moves."""
+    columns = [*range(model.num_joints), *(gripper.column for gripper in model.grippers)]
+    slides = {columns[e[2]] for e, slide in zip(model.edges.ends, model.edges.slide, strict=True) if slide.any()}
+    return [model.joint_names[column] for column in sorted(slides) if not np.isfinite(model.limits[column]).all()]
+
+
+@lru_cache(maxsize=16)  # every gate of a robot asks for the same
 def build_levers(model: CollisionModel) -> MotionBounds:
     """Levers of every checked pair, of every body against the world, and of whatever a link may come to hold.
 
     Raises CollisionModelError where a slide has no limits: what hangs on it could be anywhere.
     """
+    if endless := endless_slides(model):
+        raise CollisionModelError(
+            f"robot {model.name!r}: the slide {endless[0]!r} has no limits, so nothing bounds how far what hangs on it "
+            "moves; give the joint limits, or leave motion_check off"
+        )
     tree = _Tree(model)
     bodies, links, dof = model.bodies.body, len(model.link_names), model.num_joints
     clouds = [_body_points(model, b) for b in range(len(bodies))]
@@ -180,9 +193,9 @@ class _Tree:
     """The edges of a model by their child, in float64."""
 
     def __init__(self, model: CollisionModel) -> None:
-        self._dof, self._name = model.num_joints, model.name
+        self._dof = model.num_joints
         self._columns = [*range(self._dof), *(gripper.column for gripper in model.grippers)]
-        self._limits, self._joint_names = model.limits, model.joint_names
+        self._limits = model.limits
         self.edges = {int(ends[1]): self._edge(model, e) for e, ends in enumerate(model.edges.ends)}
 
     def _edge(self, model: CollisionModel, e: int) -> _Edge:
@@ -197,11 +210,6 @@ class _Tree:
         if slides:
             least, most = self._limits[self._columns[column]]
             low, high = sorted(rate * value + offset for value in (least - OVERRUN, most + OVERRUN))
-            if not np.isfinite([low, high]).all():
-                raise CollisionModelError(
-                    f"robot {self._name!r}: the slide {self._joint_names[self._columns[column]]!r} has no limits, so "
-                    "nothing bounds how far what hangs on it moves; give the joint limits, or leave motion_check off"
-                )
         return _Edge(
             parent, child, turn, edges.origin[e].astype(np.float64), axis / max(np.linalg.norm(axis), 1e-300),
             turns, slides, column, abs(rate), low, high,

@@ -87,6 +87,7 @@ def _expect(
     poses = launches.poses.hulls.numpy()
     poses[0, :, 9:, 0] = hulls
     launches.poses.hulls.assign(poses)
+    launches.poses.columns.fill_(np.nan)  # of no configuration: what clearance maps say is not for these poses
     wp.synchronize_device(launches.poses.hulls.device)  # Warp wrote the poses, torch's stream will read them
     for stage in ("near", "self", "payload", "reach", "world", "verdict"):
         launches.launch(stage)

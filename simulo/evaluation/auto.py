@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import trimesh
 
-from simulo.collision import CollisionChecker, build_model
+from simulo.collision import CollisionChecker, build_clearance, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.description.load import load_robot_file
 from simulo.evaluation.configuration import uniform
@@ -116,7 +116,8 @@ def _to_cut(counts: Counts, pieces: Mapping[str, int]) -> list[str]:
 
 def _self_check_us(description: RobotDescription) -> float:
     """Median over five batches of the self check's time for one configuration, kinematics included [us]."""
-    checker = CollisionChecker(build_model(description), _TIMED)
+    model = build_model(description)
+    checker = CollisionChecker(model, _TIMED, clearance=build_clearance(model))
     seconds = []
     for seed in range(5):
         unit = np.random.default_rng(seed).random((_TIMED, len(description.joints)))

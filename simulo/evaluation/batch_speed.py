@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from simulo.collision import CollisionChecker, CollisionModel, VoxelGrid
+from simulo.collision import CollisionChecker, CollisionModel, VoxelGrid, build_clearance
 from simulo.description import RobotDescription
 from simulo.evaluation.configuration import uniform
 from simulo.evaluation.kernel_speed import spread
@@ -68,7 +68,7 @@ def _check(
     description: RobotDescription, model: CollisionModel, envs: int, rows: int, density: float
 ) -> dict[str, Any]:
     cells = COARSE if envs > 4096 else FINE
-    checker = CollisionChecker(model, envs, rows)
+    checker = CollisionChecker(model, envs, rows, clearance=build_clearance(model))
     checker.set_voxels(maps(envs, cells, density))
     q = chunks(description, envs, rows)
     verdict = checker.check(q)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_model
+from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_clearance, build_model
 from simulo.description import load_description
 from simulo.env import LearningEnv
 from simulo.evaluation.batch_speed import bench_batches
@@ -137,7 +137,8 @@ def _run(env: LearningEnv, gate: CollisionGate, perception: DeploySimPerception,
 def _stages(gate: CollisionGate, grid: VoxelGrid, commanded: Tensor, horizon: int, report: Report) -> dict[str, Any]:
     """A whole check, and each stage's kernel alone, per configuration, on the motion that was run."""
     steps, envs, _dof = commanded.shape
-    checker = CollisionChecker(gate.model, envs, horizon, device=gate.device)
+    clearance = build_clearance(gate.model)
+    checker = CollisionChecker(gate.model, envs, horizon, device=gate.device, clearance=clearance)
     checker.set_voxels(grid)
     for hand in gate.description.grippers:
         pose = torch.tensor([*hand.grasp_frame.position, *hand.grasp_frame.orientation_wxyz], device=gate.device)

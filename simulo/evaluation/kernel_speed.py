@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from simulo.collision import CollisionChecker, CollisionModel
+from simulo.collision import CollisionChecker, CollisionModel, build_clearance
 from simulo.description import RobotDescription
 from simulo.evaluation.configuration import uniform
 from simulo.evaluation.mujoco_tree import model_positions
@@ -101,7 +101,7 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 def _self_check(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
     """Seconds per configuration of the recorded self check, on one thread."""
-    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize)
+    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize, clearance=build_clearance(model))
     checker.check(torch.from_numpy(poses.copy()), world=False)
     check = checker.self_check()
     repeats = max(1, 256 // len(poses))
@@ -116,7 +116,7 @@ def _self_check(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[
 
 
 def _distances(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
-    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize)
+    checker = CollisionChecker(model, len(poses), split_at=sys.maxsize, clearance=build_clearance(model))
     q = torch.from_numpy(poses.copy())
 
     def call() -> float:

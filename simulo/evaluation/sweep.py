@@ -21,7 +21,7 @@ import torch
 import warp
 from numpy.typing import NDArray
 
-from simulo.collision import CollisionChecker, build_model
+from simulo.collision import CollisionChecker, build_clearance, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
 from simulo.errors import SimuloError
 from simulo.evaluation.configuration import check_configuration, uniform
@@ -138,7 +138,8 @@ class JudgedPoses:
 
     def counts(self, description: RobotDescription) -> Counts:
         """Counts of the description whose poses these are, in hulls or in pieces of them."""
-        checker = CollisionChecker(build_model(description), len(self.q))
+        model = build_model(description)
+        checker = CollisionChecker(model, len(self.q), clearance=build_clearance(model))
         refused = ~_verdicts(checker, self.q)
         tripped = tripped_pairs(checker, self.q, refused)
         return _tally(self.pairs, refused, tripped, Judged(self.touching, np.zeros_like(self.touching)))
@@ -185,7 +186,8 @@ Count = Callable[[NDArray[np.float32], Callable[[int], None]], Counts]
 def _counter(description: RobotDescription, truth: Truth) -> Count:
     """What counts a block of configurations, shape (K, dof), K <= BLOCK, and calls with the poses that are done."""
     model = build_model(description)
-    judge, checker = JUDGES[truth](description, model), CollisionChecker(model, BLOCK)
+    judge = JUDGES[truth](description, model)
+    checker = CollisionChecker(model, BLOCK, clearance=build_clearance(model))
 
     def count(q: NDArray[np.float32], step: Callable[[int], None]) -> Counts:
         refused = ~_verdicts(checker, q)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from simulo.collision import CollisionChecker, CollisionModel, VoxelGrid
+from simulo.collision import CollisionChecker, CollisionModel, VoxelGrid, build_clearance
 from simulo.collision.reference import cell_corners, hull_distance, posed_pieces
 from simulo.description import RobotDescription
 from simulo.evaluation.configuration import uniform
@@ -98,7 +98,9 @@ def _clear_of_itself(description: RobotDescription, model: CollisionModel, count
 def _one_world(
     description: RobotDescription, model: CollisionModel, cells: Cells, poses: NDArray[np.float32], report: Report
 ) -> dict[str, Any]:
-    checker = CollisionChecker(model, 1, BATCH, world_margin=0.0, split_at=sys.maxsize)
+    checker = CollisionChecker(
+        model, 1, BATCH, world_margin=0.0, split_at=sys.maxsize, clearance=build_clearance(model)
+    )
     checker.set_voxels(cells.grid())
     refused = ~checker.check(torch.from_numpy(poses), env_ids=[0] * len(poses)).clear.numpy()
     checker.check(torch.from_numpy(poses[None, :BATCH]))

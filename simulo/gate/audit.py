@@ -5,12 +5,11 @@ A file is a NumPy .npz: "header" is JSON text, everything else an array of one e
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import platform
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simulo.collision import CollisionModel, ConvexShape, Primitives, VoxelGrid
+from simulo.collision import ConvexShape, Primitives, VoxelGrid
 from simulo.errors import GateError
 from simulo.files import write_bytes
 from simulo.gate.session import Session
@@ -60,17 +59,6 @@ class StopRecord:
         if not known:
             raise GateError(f"{str(path)!r} is not the record of a stop in format {FORMAT}, the one this version reads")
         return StopRecord(header, arrays)
-
-
-def model_digest(model: CollisionModel) -> str:
-    """SHA-256 over everything that a check reads of a model: names, arrays, and the description's own digest."""
-    digest = hashlib.sha256(repr((model.digest, model.link_names, model.joint_names, model.limits)).encode())
-    for group in (model.edges, model.bodies, model.pair_arrays, model.shapes):
-        for field in fields(group):
-            digest.update(np.ascontiguousarray(getattr(group, field.name)).tobytes())
-    for gripper in model.grippers:
-        digest.update(repr(gripper).encode())
-    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -128,7 +116,7 @@ def take_record(session: Session, settings: GateSettings, verdict: Verdict, q: T
     header = {
         "format": FORMAT,
         "robot": session.model.name,
-        "model": model_digest(session.model),
+        "model": session.model.content_digest,
         "finger_model": session.model.finger_model,
         "settings": {name: _plain(value) for name, value in asdict(settings).items()},
         "versions": versions(),

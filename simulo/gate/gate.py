@@ -201,16 +201,18 @@ class CollisionGate:
         its lattice in the environment's frame, cells in metres) is copied and ages from `stamp` on. `Primitives` (one
         list of named shapes, poses (num_envs, K, 7) in the environment's frame) are copied and do not age unless a
         stamp is given. A `DeploySimPerception` is asked for frames as they fall due, and tells its own age. stamp [s]:
-        environment time at which the world was seen, float64, shape (num_envs,); now, when left out. Make the gate
-        with max_age=inf for a map that never changes.
+        environment time at which the world was seen, float64, shape (num_envs,), not later than now; now, when left
+        out. Make the gate with max_age=inf for a map that never changes.
 
-        What a hand holds stays held. A declared grasp ends where it named an object and the names are others now.
+        What a hand holds stays held, and is taken out of the new world as `attach` takes it, where the hand now is. A
+        declared grasp ends where it named an object and the names are others now.
         Raises GateError for another kind or number of environments and stamps that are none, CollisionModelError for
         more shapes or larger ones than fit (64, of at most 256 vertices); the world is then as it was.
         """
         session = self._session
         now = torch.full((self.num_envs,), session.body.time, dtype=torch.float64, device=self.device)
         session.use_world(as_world(world, self.settings, now, stamp))
+        self._hands.take_again()
 
     # --- what is held and what is allowed ----------------------------------------------------------------------------
 

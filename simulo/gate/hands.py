@@ -113,7 +113,18 @@ class Hands:
             for env, others in shared.items():
                 for other in others:
                     self._hold_on(env, other)
+        for env in ids.tolist():  # what the hand takes next is not what it was to grasp before
+            self._grasped.pop((env, hand), None)
         session.note_holding()
+        session.refresh()
+
+    def take_again(self) -> None:
+        """The world is another: what is held is in the hands, and not in it as well."""
+        session = self._session
+        for column in range(session.payloads.present.shape[1]):
+            ids = session.payloads.present[:, column].nonzero().flatten()
+            for group in session.payloads.groups(column, ids):
+                session.world.take(session.taken(column, *group))
         session.refresh()
 
     def declare_grasp(
@@ -191,8 +202,14 @@ class Hands:
         name = given.name if isinstance(given, Prop) else given
         if name and name not in self._known_objects():
             raise GateError(f"no object {name!r} in the world; there are: {', '.join(self._known_objects()) or 'none'}")
-        declared = (self._grasped.get((env, hand)) for env in ids.tolist())
-        return [name or (grasp.object if grasp is not None else "") for grasp in declared]
+        return [name or self._declared_object(env, hand) for env in ids.tolist()]
+
+    def _declared_object(self, env: int, hand: str) -> str:
+        """What a hand was last to grasp, "" where it holds that already: what it takes beside it is another thing."""
+        grasp, held = self._grasped.get((env, hand)), self._session.payloads.in_env(env)
+        index = self._model.gripper_index(hand)
+        names = {thing.object for thing, column in held if column // SLOTS_PER_HAND == index}
+        return "" if grasp is None or grasp.object in names else grasp.object
 
     def _free_declared(self, hand: str, ids: Tensor, shape: ConvexShape) -> None:
         """What the map shows in a box that was declared to hold the object is the object: closing fingers push it from

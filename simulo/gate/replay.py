@@ -16,12 +16,13 @@ from simulo.collision import (
     Primitives,
     RawVerdict,
     VoxelGrid,
+    build_clearance,
     build_model,
     build_motion_bounds,
 )
 from simulo.description import RobotDescription, load_description
 from simulo.errors import GateError
-from simulo.gate.audit import StopRecord, model_digest, shape_of, versions
+from simulo.gate.audit import StopRecord, shape_of, versions
 from simulo.gate.opinion import Opinion, second_opinion
 from simulo.gate.session import MAX_PRIMITIVES, SLOTS_PER_HAND
 
@@ -50,10 +51,10 @@ def replay(record: StopRecord, robot: str | RobotDescription | None = None) -> R
     header = record.header
     description = robot if isinstance(robot, RobotDescription) else load_description(robot or header["robot"])
     model = build_model(description, header["finger_model"])
-    if model_digest(model) != header["model"]:
+    if model.content_digest != header["model"]:
         raise GateError(
             f"the stop was recorded with model {header['model'][:12]} of robot {header['robot']!r}, and "
-            f"{description.name!r} is model {model_digest(model)[:12]} here; replay it with the version of simulo and "
+            f"{description.name!r} is model {model.content_digest[:12]} here; replay it with the version of simulo and "
             "of the robot that recorded it"
         )
     verdict = _judge(record, model)
@@ -80,6 +81,7 @@ def _judge(record: StopRecord, model: CollisionModel) -> RawVerdict:
         self_margin=self_margin,
         world_margin=world_margin,
         motion=build_motion_bounds(model) if settings["motion_check"] else None,
+        clearance=build_clearance(model),
     )
     _restore(record, model, checker)
     return checker.check(

@@ -15,6 +15,7 @@ from simulo.collision import (
     CollisionModel,
     MapStatus,
     MotionBounds,
+    build_clearance,
     build_levers,
     build_motion_bounds,
     joints,
@@ -60,6 +61,7 @@ class Session:
             self_margin=self_margin,
             world_margin=world_margin,
             motion=self.motion_bounds if settings.motion_check else None,
+            clearance=build_clearance(model),
         )
         hands = len(model.grippers)
         self.payloads = PayloadTable(body.num_envs, hands, SLOTS_PER_HAND, body.device)

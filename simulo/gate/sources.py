@@ -12,6 +12,8 @@ from simulo.gate.settings import GateSettings
 from simulo.gate.world import GridWorld, PerceivedWorld, World
 from simulo.perception import DeploySimPerception
 
+_EARLY = 1e-6  # s: a stamp may be rounded to later than now
+
 
 def as_world(
     given: VoxelGrid | Primitives | DeploySimPerception, settings: GateSettings, now: Tensor, stamp: Tensor | None
@@ -39,10 +41,15 @@ def as_world(
         raise GateError(f"stamp must hold floats, seconds, got {stamp.dtype}")
     if stamp is not None and torch.isnan(stamp).any():
         raise GateError("stamp holds NaN, and a map of unknown age may not pass for fresh; -inf means never seen")
+    if stamp is not None and bool((stamp.to(now) > now + _EARLY).any()):
+        raise GateError(
+            f"stamp {float(stamp.max()):g} s is later than now, {float(now.max()):g} s, and such a map would never grow "
+            "old; stamps are environment time (make the gate with max_age=inf for a map that never changes)"
+        )
     unknown_occupied = settings.unknown == "occupied"
     if isinstance(given, DeploySimPerception):
         return PerceivedWorld(given, unknown_occupied)
-    seen = now if stamp is None else stamp.to(now)
+    seen = now if stamp is None else stamp.to(now, copy=True)
     if isinstance(given, VoxelGrid):
         return GridWorld(given, seen, unknown_occupied)
     return PrimitiveWorld(given, torch.full_like(now, torch.inf) if stamp is None else seen)

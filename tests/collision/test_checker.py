@@ -16,6 +16,7 @@ from simulo.collision import (
     Payload,
     Primitives,
     VoxelGrid,
+    build_clearance,
     build_model,
 )
 from simulo.description import Gripper, PadPoint, RobotDescription
@@ -29,7 +30,7 @@ N = 32
 
 def scene(model: CollisionModel, num_envs: int, horizon: int = 1, repeat: int = 1, **options) -> CollisionChecker:
     """A checker whose environments e and e + N/repeat... see the same map, obstacle and payload."""
-    checker = CollisionChecker(model, num_envs, horizon, **options)
+    checker = CollisionChecker(model, num_envs, horizon, clearance=build_clearance(model), **options)
     kinds = np.arange(num_envs) % (N // repeat)
     cells = np.zeros((num_envs, 60, 80, 40), bool)
     for env, kind in enumerate(kinds):

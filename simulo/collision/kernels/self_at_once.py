@@ -10,6 +10,7 @@ from simulo.collision.kernels.self_check import ask_pairs, near_all
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import (
     Bodies,
+    Clearance,
     Findings,
     Grid,
     Near,
@@ -30,6 +31,7 @@ def self_at_once_kernel(
     bodies: Bodies,
     pieces: Pieces,
     pairs: Pairs,
+    clearance: Clearance,
     shapes: Shapes,
     query: Query,
     payloads: Payloads,
@@ -48,4 +50,4 @@ def self_at_once_kernel(
     pose_all(tree, bodies, query, payloads, primitives, grid, m, end, poses_out)
     near_all(bodies, pairs, shapes, query, poses_out, m, end, near_out)
     for one in range(m, end):
-        ask_pairs(bodies, pieces, pairs, shapes, query, poses_out, near_out, one, found_out)
+        ask_pairs(bodies, pieces, pairs, clearance, shapes, query, poses_out, near_out, one, found_out)

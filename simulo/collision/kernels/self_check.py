@@ -7,11 +7,22 @@ what it leaves over is the compacted work list of the next launch on a GPU.
 import warp as wp
 
 from simulo.collision.kernels.bits import lowest_bit
-from simulo.collision.kernels.bodies import part_of, parts_gap
+from simulo.collision.kernels.bodies import bounded, part_of, parts_gap
 from simulo.collision.kernels.findings import PAST_MARGIN, counted, enough, new_tally, store
 from simulo.collision.kernels.lanes import lanes_at_once, near_block, near_one, position_at, rotation_at
 from simulo.collision.kernels.shapes import Shapes
-from simulo.collision.kernels.types import LANES, Bodies, Findings, Near, Pairs, Pieces, Poses, Query
+from simulo.collision.kernels.types import (
+    CLEARANCE_UNIT,
+    LANES,
+    Bodies,
+    Clearance,
+    Findings,
+    Near,
+    Pairs,
+    Pieces,
+    Poses,
+    Query,
+)
 
 ROOM = wp.constant(wp.float32(0.02))  # m: what the spheres pass over is known to be this much above the margin
 UNLIMITED = wp.constant(wp.float32(1.0e15))  # m: its square is a float32 too
@@ -33,10 +44,29 @@ def near_all(
 
 
 @wp.func
+def known_clearance(clearance: Clearance, poses: Poses, m: wp.int32, pair: wp.int32) -> wp.float32:
+    """What configuration m's cell of the pair's map says [m]; 0 where there is no map, or m is past its edges."""
+    head = clearance.head[pair]
+    if head[0] < 0:
+        return 0.0
+    place = clearance.place[pair]
+    block = m // LANES
+    lane = m % LANES
+    x = (poses.columns[block, head[3] & 0xFFFF, lane] - place[0]) * place[1]
+    y = (poses.columns[block, head[3] >> 16, lane] - place[2]) * place[3]
+    # Written so that what is not a number is past the edges.
+    if not (x >= 0.0 and x < wp.float32(head[1]) and y >= 0.0 and y < wp.float32(head[2])):
+        return 0.0
+    code = wp.float32(clearance.cells[head[0] + wp.int32(x) * head[2] + wp.int32(y)])
+    return code * code * CLEARANCE_UNIT
+
+
+@wp.func
 def ask_pairs(
     bodies: Bodies,
     pieces: Pieces,
     pairs: Pairs,
+    clearance: Clearance,
     shapes: Shapes,
     query: Query,
     poses: Poses,
@@ -68,12 +98,14 @@ def ask_pairs(
                     going = bodies.link[a] == tally.party_a and bodies.link[b] == tally.party_b
                     if not going:
                         break
-                back = wp.transpose(rotation_at(poses.hulls, m, a))
-                between = position_at(poses.hulls, m, b) - position_at(poses.hulls, m, a)
-                gap = parts_gap(
-                    pieces, shapes, part_of(bodies, a), part_of(bodies, b), back * rotation_at(poses.hulls, m, b),
-                    back * between, enough(tally, margin),
-                )  # fmt: skip
+                gap = bounded(known_clearance(clearance, poses, m, p))
+                if not gap.lower > enough(tally, margin):
+                    back = wp.transpose(rotation_at(poses.hulls, m, a))
+                    between = position_at(poses.hulls, m, b) - position_at(poses.hulls, m, a)
+                    gap = parts_gap(
+                        pieces, shapes, part_of(bodies, a), part_of(bodies, b), back * rotation_at(poses.hulls, m, b),
+                        back * between, enough(tally, margin),
+                    )  # fmt: skip
                 tally = counted(tally, gap, bodies.link[a], bodies.link[b], margin, distances)
     store(m, tally, found_out)
 
@@ -96,6 +128,7 @@ def self_kernel(
     bodies: Bodies,
     pieces: Pieces,
     pairs: Pairs,
+    clearance: Clearance,
     shapes: Shapes,
     query: Query,
     poses: Poses,
@@ -106,4 +139,4 @@ def self_kernel(
     m = first + wp.tid()
     if m >= query.count[0]:
         return
-    ask_pairs(bodies, pieces, pairs, shapes, query, poses, near, m, found_out)
+    ask_pairs(bodies, pieces, pairs, clearance, shapes, query, poses, near, m, found_out)

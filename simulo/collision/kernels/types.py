@@ -13,6 +13,8 @@ import warp as wp
 # Configurations are looked at in blocks of this many (see `lanes`): as many as a CPU's widest vectors hold.
 LANES = 16
 
+CLEARANCE_UNIT = wp.constant(wp.float32(1.0e-5))  # m: what a cell of a clearance map says is its square times this
+
 # A pose as the API gives it: position [m], then wxyz.
 pose7 = wp.types.vector(length=7, dtype=wp.float32)
 
@@ -68,6 +70,15 @@ class Pairs:
 
     pair: wp.array(dtype=wp.vec3i)
     reach: wp.array(dtype=wp.float32)
+
+
+@wp.struct
+class Clearance:
+    """`simulo.collision.clearance_maps.ClearanceMaps` on the device; fields as there."""
+
+    head: wp.array(dtype=wp.vec4i)
+    place: wp.array(dtype=wp.vec4f)
+    cells: wp.array(dtype=wp.uint8)
 
 
 @wp.struct
