@@ -204,8 +204,8 @@ class CollisionGate:
         environment time at which the world was seen, float64, shape (num_envs,), not later than now; now, when left
         out. Make the gate with max_age=inf for a map that never changes.
 
-        What a hand holds stays held, and is taken out of the new world as `attach` takes it, where the hand now is. A
-        declared grasp ends where it named an object and the names are others now.
+        What a hand holds stays held: a primitive of its name is no obstacle, and a grid must not show it. A declared
+        grasp ends where it named an object and the names are others now.
         Raises GateError for another kind or number of environments and stamps that are none, CollisionModelError for
         more shapes or larger ones than fit (64, of at most 256 vertices); the world is then as it was.
         """

@@ -119,12 +119,13 @@ class Hands:
         session.refresh()
 
     def take_again(self) -> None:
-        """The world is another: what is held is in the hands, and not in it as well."""
+        """The world is another: an obstacle of the name of what is held is that thing, and not in it as well."""
         session = self._session
-        for column in range(session.payloads.present.shape[1]):
+        for column in range(session.payloads.present.shape[1]) if session.world.objects else ():
             ids = session.payloads.present[:, column].nonzero().flatten()
             for group in session.payloads.groups(column, ids):
-                session.world.take(session.taken(column, *group))
+                if group[0].object in session.world.objects:
+                    session.world.take(session.taken(column, *group))
         session.refresh()
 
     def declare_grasp(

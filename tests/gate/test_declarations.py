@@ -205,6 +205,35 @@ def test_two_nameless_things_are_two_and_a_refused_third_changes_neither(gate):
         assert [held.pose_in_link.tolist() for held, _ in payloads.in_env(0)] == before
 
 
+def test_what_is_taken_beside_the_grasped_thing_or_after_it_is_not_that_thing(gate):
+    """The ball stays an obstacle where it was let go, whatever nameless thing the hand holds with it or next."""
+    ball, pin = ConvexShape.sphere(0.02), ConvexShape.sphere(0.005)
+    gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))
+    gate.declare_grasp("right", Pose.from_matrix(between_the_jaws(OPEN)), (0.04,) * 3, duration=5.0, object="Ball")
+    gate.attach("right", ball, Pose((0.0, 0.0, -0.3)))
+    gate.attach("right", pin, Pose((0.0, 0.1, -0.3)))
+    assert [held.object for held, _ in gate._session.payloads.in_env(0)] == ["Ball", ""]
+    gate.detach("right")
+    there = (poses(OPEN)[HAND] @ [0.0, 0.0, -0.3, 1.0])[:3]
+    np.testing.assert_allclose(gate._session.world._primitives.pose[0, 0, :3], there, atol=1e-6)
+    gate.attach("right", pin, Pose((0.0, 0.02, -0.3)))
+    verdict = gate.check(OPEN)
+    assert verdict.kind_name(0) == "payload" and verdict.parties(0) == ("the object in the right hand", "Ball")
+
+
+def test_what_is_held_is_no_obstacle_of_its_name_in_the_next_world_either(gate):
+    ball = ConvexShape.sphere(0.02)
+    gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))
+    gate.attach("right", ball, Pose((0.0, 0.0, -0.3)), object="Ball")
+    where = poses(OPEN)[HAND] @ Pose((0.0, 0.0, -0.3)).matrix
+    gate.set_world(listed(Ball=(ball, where)))
+    assert gate.check(OPEN).clear[0]
+    gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN)), Post=(ball, where)))
+    assert gate.check(OPEN).parties(0) == ("Ball in the right hand", "Post")
+    gate.detach("right")
+    np.testing.assert_allclose(gate._session.world._primitives.pose[0, 0, :3], where[:3, 3], atol=1e-6)
+
+
 def test_a_refused_move_in_the_hand_leaves_the_thing_as_it_was(gate):
     ball, cloud = ConvexShape.sphere(0.02), ConvexShape(np.random.default_rng(0).normal(size=(257, 3)))
     gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))

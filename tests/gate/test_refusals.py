@@ -49,6 +49,24 @@ def test_a_map_of_unknown_age_is_not_fresh(gate):
         gate.set_world(empty_map(), stamp=torch.tensor([torch.nan], dtype=torch.float64))
 
 
+@pytest.mark.parametrize("late", [1e-3, 1.7e9, np.inf])
+def test_a_map_that_was_seen_later_than_now_would_never_grow_old(gate, late):
+    """As the time of day is, or another clock."""
+    with pytest.raises(GateError, match="is later than now"):
+        gate.set_world(empty_map(), stamp=torch.tensor([late], dtype=torch.float64))
+
+
+def test_a_stamp_is_copied_as_the_map_is():
+    gate = CollisionGate(openarm(), device="cpu")
+    stamp = torch.tensor([-9.0], dtype=torch.float64)
+    gate.set_world(empty_map(), stamp=stamp)
+    stamp.zero_()
+    gate.set_configuration(rest())
+    assert gate.check(rest()).kind_name(0) == "stale_map"
+    gate._session._judge_age(0.0)
+    assert gate.check(rest()).kind_name(0) == "stale_map"
+
+
 @pytest.mark.parametrize("stamp", [torch.tensor([True]), torch.tensor([1])])
 def test_a_stamp_that_is_no_float_is_refused(gate, stamp):
     with pytest.raises(GateError, match="stamp must hold floats"):
