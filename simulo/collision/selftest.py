@@ -53,12 +53,13 @@ def self_test(
     found = launches.poses.links.numpy()[0, : len(model.link_names), 9:, 0]
     if not np.abs(found - _positions_at_zero(model)).max() < _FK_TOLERANCE:
         raise _broken("forward kinematics", model)
+    inside = _points_inside(model, launches.poses.hulls.numpy()[0, : len(model.bodies.body), :9, 0])
     row = np.zeros((len(model.bodies.body), 3), np.float32)
     row[:, 0] = _SPACING * np.arange(len(row))
     _expect(launches, query, model, row, Kind.CLEAR, (-1, -1))
     a, b, _gate = (int(v) for v in model.pair_arrays.pair[0])
     together = row.copy()
-    together[b] = together[a]
+    together[b] = together[a] + inside[a] - inside[b]
     _expect(launches, query, model, together, Kind.SELF, tuple(int(v) for v in model.pair_arrays.links[0]))
     commanded = [int(b) for b in everything.bodies if model.bodies.gate[int(b)] == 0]
     if commanded:
@@ -67,9 +68,10 @@ def self_test(
         world.primitive_shape[0, 0] = library.shape_index(primitive_slot)
         world.primitive_count[0] = 1
         positions = launches.poses.primitive_position
-        obstacle = np.broadcast_to(row[body], (*positions.shape, 3))
+        within = row[body] + inside[body]
+        obstacle = np.broadcast_to(within, (*positions.shape, 3))
         positions.assign(wp.array(obstacle, dtype=wp.vec3f, device=positions.device))
-        world.primitive_pose[0, 0, :3] = torch.from_numpy(row[body])
+        world.primitive_pose[0, 0, :3] = torch.from_numpy(within)
         first_primitive = len(model.link_names) + launches.num_payloads
         _expect(launches, query, model, row, Kind.WORLD, (int(model.bodies.link[body]), first_primitive))
         world.primitive_count[0] = 0
@@ -94,6 +96,29 @@ def _expect(
     got = query.verdicts[:, 0].tolist()
     if got[0] != kind or tuple(got[2:4]) != parties:
         raise _broken(f"a known {kind.name} came out as {Kind(got[0]).name}, parties {got[2:4]} not {parties}", model)
+
+
+def _points_inside(model: CollisionModel, rotations: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From each hull's origin to a point that its body fills [m], shape (B, 3): the middle of the vertices of its first
+    piece. The origin, the middle of a box, may lie outside a wedge, and between a link's pieces.
+
+    rotations, shape (B, 9): of the hulls.
+    """
+    bodies, shapes = model.bodies, model.shapes
+    ends = np.append(shapes.header[1:, 1], len(shapes.points))
+
+    def middle(shape: int) -> NDArray[np.float32]:
+        points = shapes.points[shapes.header[shape, 1] : ends[shape]]
+        return points.mean(axis=0) if len(points) else np.zeros(3, np.float32)  # a box has its origin in its middle
+
+    found = np.zeros((len(bodies.body), 3), np.float32)
+    for b, (_posed, hull, first, count) in enumerate(bodies.body):
+        if count == 1:
+            local = middle(hull)
+        else:
+            local = bodies.piece_rotation[first] @ middle(bodies.piece_shape[first]) + bodies.piece_origin[first]
+        found[b] = rotations[b].reshape(3, 3) @ local
+    return found
 
 
 def _prove_at_once(launches: Launches, model: CollisionModel) -> None:

@@ -43,8 +43,8 @@ def as_world(
         raise GateError("stamp holds NaN, and a map of unknown age may not pass for fresh; -inf means never seen")
     if stamp is not None and bool((stamp.to(now) > now + _EARLY).any()):
         raise GateError(
-            f"stamp {float(stamp.max()):g} s is later than now, {float(now.max()):g} s, and such a map would never grow "
-            "old; stamps are environment time (make the gate with max_age=inf for a map that never changes)"
+            f"stamp {float(stamp.max()):g} s is later than now, {float(now.max()):g} s, and no age; stamps are in the "
+            "environment's time (make the gate with max_age=inf for a map that never changes)"
         )
     unknown_occupied = settings.unknown == "occupied"
     if isinstance(given, DeploySimPerception):

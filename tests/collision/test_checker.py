@@ -21,7 +21,7 @@ from simulo.collision import (
 )
 from simulo.description import Gripper, PadPoint, RobotDescription
 from simulo.errors import BackendError, CollisionModelError
-from tests.collision.robots import IDENTITY, box_piece, describe, joint, link
+from tests.collision.robots import IDENTITY, box_piece, describe, joint, link, piece
 from tests.collision.test_fk import uniform
 from tests.collision.worlds import grid, pose, poses
 
@@ -257,6 +257,22 @@ def test_self_test_refuses_broken_constants(pincer_model: CollisionModel) -> Non
     shrunk = replace(pincer_model.pair_arrays, reach=np.full_like(pincer_model.pair_arrays.reach, -1.0))
     with pytest.raises(CollisionModelError, match="known SELF came out as CLEAR"):
         CollisionChecker(replace(pincer_model, pair_arrays=shrunk), 1)
+
+
+@pytest.mark.parametrize("pieces", [1, 5])
+def test_a_box_whose_middle_the_link_leaves_free_is_no_broken_kernel(pieces: int) -> None:
+    """A corner of a cube, and a frame of five bars: what is put in the middle of their boxes touches nothing."""
+    corner = piece(0.3 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]))
+    bars = [box_piece((0.3, 0.02, 0.02), (0.0, y, 0.0)) for y in (-0.15, 0.15)]
+    bars += [box_piece((0.02, 0.3, 0.02), (x, 0.0, 0.0)) for x in (-0.15, 0.15)]
+    frame = [*bars, box_piece((0.02, 0.02, 0.1), (0.15, 0.15, 0.05))]
+    hollow = link("b", *([corner] if pieces == 1 else frame))
+    slide = joint("slide", "a", "b", axis=(1.0, 0.0, 0.0), kind="prismatic", lower=-9, upper=9)
+    ball = link("a", piece([[0.0, 0.0, 0.0]], radius=0.01))
+    robot = describe("hollow", ["a", "b"], [slide], geometry=[ball, hollow])
+    for q, clear in ((0.0, pieces == 5), (0.15 if pieces == 5 else 0.005, False), (1.0, True)):
+        found = CollisionChecker(build_model(robot), 1).check(torch.tensor([[q]]), world=False)
+        assert bool(found.clear[0]) == clear, q
 
 
 def test_a_row_with_an_unasked_pair_is_not_clear(pincer_model: CollisionModel) -> None:
