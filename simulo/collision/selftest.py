@@ -112,11 +112,11 @@ def _points_inside(model: CollisionModel, rotations: NDArray[np.float32]) -> NDA
         return points.mean(axis=0) if len(points) else np.zeros(3, np.float32)  # a box has its origin in its middle
 
     found = np.zeros((len(bodies.body), 3), np.float32)
-    for b, (_posed, hull, first, count) in enumerate(bodies.body):
+    for b, (_posed, hull, first, count) in enumerate(bodies.body.tolist()):
         if count == 1:
             local = middle(hull)
         else:
-            local = bodies.piece_rotation[first] @ middle(bodies.piece_shape[first]) + bodies.piece_origin[first]
+            local = bodies.piece_rotation[first] @ middle(int(bodies.piece_shape[first])) + bodies.piece_origin[first]
         found[b] = rotations[b].reshape(3, 3) @ local
     return found
 
