@@ -5,9 +5,11 @@ from itertools import combinations
 import coal
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial import ConvexHull
 
 from simulo.description import RobotDescription, reference_fk
+from simulo.evaluation.contact_truth import MeshTruth
 
 
 def coal_convex(vertices: np.ndarray) -> coal.Convex:
@@ -56,29 +58,32 @@ def random_poses(description: RobotDescription, count: int) -> dict[str, np.ndar
 def test_rest_pose_is_clear(openarm: RobotDescription, hulls: Hulls) -> None:
     poses = reference_fk(openarm, openarm.rest_pose)
     distances = {pair: hulls.distance(poses, *pair) for pair in checked_pairs(openarm)}
-    assert len(distances) == 185
+    assert len(distances) == 187
     nearest = min(distances, key=distances.__getitem__)
-    assert distances[nearest] == pytest.approx(0.01228, abs=1e-4), nearest
+    assert distances[nearest] == pytest.approx(0.01197, abs=1e-4), nearest
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_pairs_proven_to_overlap_do_so_in_every_sample(openarm: RobotDescription, hulls: Hulls, side: str) -> None:
+def test_the_wrists_triangles_never_touch_where_its_pieces_do_not(
+    openarm: RobotDescription, hulls: Hulls, meshes: dict[str, trimesh.Trimesh], side: str
+) -> None:
+    """The hub of the hand turns between two horns, each in the other's hull: 18 contacts of an arm in 1000 poses."""
     pair = (f"openarm_{side}_link5", f"openarm_{side}_ee_base_link")
-    rows = {frozenset((p.link_a, p.link_b)): p.reason for p in openarm.disabled_pairs}
-    assert rows[frozenset(pair)].startswith("always overlapping")
+    assert pair in checked_pairs(openarm)
+    truth = MeshTruth({link: meshes[link] for link in pair})
     poses = random_poses(openarm, 1000)
-    assert max(hulls.distance({k: v[i] for k, v in poses.items()}, *pair) for i in range(1000)) < 0.0
+    placed = [{link: poses[link][i] for link in pair} for i in range(1000)]
+    touching = np.array([truth.clearance(here, pair) <= 0.0 for here in placed])
+    stopped = np.array([hulls.distance(here, *pair) <= 0.0 for here in placed])
+    assert touching.sum() == 18
+    assert not (touching & ~stopped).any()
+    assert (stopped & ~touching).sum() <= 5
 
 
-def test_only_the_wrist_needed_a_proof(openarm: RobotDescription) -> None:
-    """No row by hand, and nothing exempt but neighbours, rigid groups, jaws and the two proven pairs."""
+def test_no_pair_needs_a_proof(openarm: RobotDescription) -> None:
+    """No row by hand, and nothing exempt but neighbours, rigid groups and jaws."""
     reasons = [pair.reason.split(":")[0] for pair in openarm.disabled_pairs]
-    assert {reason: reasons.count(reason) for reason in reasons} == {
-        "rigid": 3,
-        "adjacent": 18,
-        "always overlapping": 2,
-        "jaws": 2,
-    }
+    assert {reason: reasons.count(reason) for reason in reasons} == {"rigid": 3, "adjacent": 18, "jaws": 2}
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
