@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -54,12 +55,14 @@ def check(
 
 def _configuration(robot: str, q: str | None, finger_model: FingerModel, json: Path | None) -> None:
     from simulo.description import load_description
-    from simulo.evaluation.configuration import check_configuration, configuration
+    from simulo.evaluation.configuration import check_configuration, configuration, outside_limits
 
     description = load_description(robot)
-    values = list(map(float, description.rest_pose)) if q is None else _numbers(q)
+    values = configuration(description, list(map(float, description.rest_pose)) if q is None else _numbers(q))
+    for remark in outside_limits(description, values):
+        err.print(f"{remark}; it is checked as it is", highlight=False, soft_wrap=True)
     with err.status(PREPARING):
-        answer = check_configuration(description, configuration(description, values), finger_model)
+        answer = check_configuration(description, values, finger_model)
     out.print(_sentence(answer), highlight=False, soft_wrap=True)
     write_figures(answer, json)
     if not answer["clear"]:
@@ -99,11 +102,14 @@ def _story(found: Replay) -> list[str]:
 
 
 def _figures(found: Replay) -> dict[str, Any]:
-    header, opinion = found.record.header, found.opinion
+    header, opinion, distance = found.record.header, found.opinion, float(found.verdict.distance[0])
     return {
         "robot": header["robot"],
+        "clear": bool(found.verdict.clear[0]),
         "kind": header["kind"],
         "parties": header["parties"],
+        "distance_mm": 1000.0 * distance if math.isfinite(distance) else None,
+        "bound": bool(found.verdict.bound[0]),
         "same": found.same,
         "replayed_kind": found.kind,
         "other_versions": {name: list(pair) for name, pair in found.other_versions.items()},

@@ -34,6 +34,15 @@ def configuration(description: RobotDescription, values: Sequence[float]) -> np.
     return np.asarray(values, dtype=np.float32)
 
 
+def outside_limits(description: RobotDescription, q: NDArray[np.float32]) -> list[str]:
+    """What to say of the joints whose values lie outside their limits, by more than float32 rounds."""
+    return [
+        f"{joint.name} = {float(value):g} is outside its limits, {joint.lower:g} to {joint.upper:g}"
+        for joint, value in zip(description.joints, q, strict=True)
+        if not np.float32(joint.lower) <= value <= np.float32(joint.upper) and np.isfinite(value)
+    ]
+
+
 def uniform(description: RobotDescription, unit: NDArray[np.float64]) -> NDArray[np.float32]:
     """In-limit configurations from numbers in [0, 1), shape (K, dof); joints without limits over one turn."""
     lower = np.array([-math.pi if math.isinf(joint.lower) else joint.lower for joint in description.joints])

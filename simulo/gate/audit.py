@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class StopRecord:
     @staticmethod
     def read(path: str | Path) -> StopRecord:
         """Raises GateError, naming the file, for what is no record of a stop."""
+        if Path(path).exists() and not is_zipfile(path):  # NumPy would take it for a pickle
+            raise GateError(f"{str(path)!r} is not the record of a stop, or only the beginning of one")
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

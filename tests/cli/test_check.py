@@ -43,6 +43,14 @@ def test_not_finite_joint_value_is_refused(simulo: Callable, tmp_path: Path) -> 
     assert (answer["clear"], answer["kind"], answer["distance_mm"]) == (False, "non_finite", None)
 
 
+def test_a_value_outside_the_limits_is_told_and_checked_as_it_is(simulo: Callable) -> None:
+    run = simulo("check", "so101", "--q", "0,0,0,0,0,99")
+    assert run.code == 0
+    assert "gripper = 99 is outside its limits, -0.174533 to 1.74533" in run.err
+    rest = ",".join(map(str, load_description("so101").rest_pose))
+    assert "outside" not in simulo("check", "so101", "--q", rest).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -172,7 +172,9 @@ def test_the_command_tells_what_it_found_and_fails_where_it_differs(tmp_path):
     result = CliRunner().invoke(app, ["check", "--replay", str(file), "--json", str(figures)])
     assert result.exit_code == 0, result.output
     assert "refused (self)" in result.output and "bit for bit" in result.output and "refuses too" in result.output
-    assert json.loads(figures.read_text())["same"] is True
+    told = json.loads(figures.read_text())
+    assert told["same"] is True and told["clear"] is False and told["kind"] == told["replayed_kind"] == "self"
+    assert told["distance_mm"] <= told["float64_distance_mm"] + 1e-6 and told["bound"] in (True, False)
     spoiled = StopRecord(record.header, {**record.arrays, "verdict": record.arrays["verdict"] + 1})
     result = CliRunner().invoke(app, ["check", "openarm", "--replay", str(spoiled.write(tmp_path / "other.npz"))])
     assert result.exit_code == 1 and "NOT the same" in result.output
