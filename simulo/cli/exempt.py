@@ -41,8 +41,10 @@ def exempt(
             if keep is not None:
                 keep_figures(done[-1], keep)
     for figures in done:
-        out.print(_table(figures))
-        out.print(f"and {figures['structural']} of neighbours and rigid links", highlight=False)
+        if figures["rows"]:
+            out.print(_table(figures))
+        left_out = f"{figures['robot']}: {'and' if figures['rows'] else 'no pairs left out but'}"
+        out.print(f"{left_out} {figures['structural']} of neighbours and rigid links", highlight=False)
     write_figures(done[0] if len(done) == 1 else done, json)
 
 

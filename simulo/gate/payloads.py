@@ -67,7 +67,8 @@ class PayloadTable:
 
     def in_env(self, env: int) -> list[tuple[Held, int]]:
         """What the hands hold in an environment, and in which slots."""
-        return [(held, column) for (at, column), held in sorted(self._held.items(), key=lambda it: it[0]) if at == env]
+        slots = range(self.present.shape[1])
+        return [(held, column) for column in slots if (held := self._held.get((env, column))) is not None]
 
     def balls(self, env: int, number: Callable[[str], int]) -> list[tuple[int, float]]:
         """Balls around the links that hold something in an environment, and hold it: link's number and radius [m]."""

@@ -45,3 +45,9 @@ def test_the_command_keeps_what_it_found(tmp_path) -> None:
     says = {tuple(row["links"]): row["says"] for row in figures["rows"]}
     assert says["left_hip_yaw_link", "torso_link"] == "needed"  # one turns in the other's shell
     assert says["torso_link", "left_shoulder_roll_link"] == "hides"  # the capsule of its file: docs/fleet.md
+
+
+def test_a_robot_with_nothing_to_review_says_so_instead_of_an_empty_table() -> None:
+    result = CliRunner().invoke(app, ["exempt", "so101", "--poses", "1"])
+    assert result.exit_code == 0 and "so101: no pairs left out but 6 of neighbours" in result.stdout
+    assert "touch" not in result.stdout
