@@ -23,11 +23,13 @@ from simulo.collision.model import CollisionModel
 from simulo.collision.motion import MotionBounds, build_levers, endless_slides
 
 _MOST_COLUMNS = 2
-_MOST_CELLS = 1 << 14  # of a map: 16 KiB
+_MOST_CELLS = 1 << 16  # of a map: 64 KiB
 _FINEST = 2e-4  # m: cells that move a pair less than this are not cut any further
 _BATCH = 1024
 _FIRST = 256  # boxes that are looked at first
 _KEPT = 0.5  # the share of the distance in its middle that is enough to know of a box; more costs more boxes
+_COARSE = 1 << 12  # boxes; where there are more, it is enough to know of one that the pair is ENOUGH [m] apart
+_ENOUGH = 1e-3
 _ROUNDING = 1e-6  # m: what float32 joint values may move a pair
 # Of a cell's edge: by so much wider are the boxes than the cells, since a value is put into a cell in float32.
 _WIDER = 0.01
@@ -98,11 +100,12 @@ class _Pair:
             found = self._distances(checker, self.low + (boxes + 0.5 * size) * self.edge)
             known = np.maximum(known, found - motion)
             self._write(cells, boxes, size, known)
-            # A box that the pair meets in everywhere has nothing to tell either.
-            open_ = (known < _KEPT * found) & (found + motion > 0.0)
+            number = int(np.prod(np.array(self.counts) // size))
+            wanted = _KEPT * found if number < _COARSE else np.minimum(_KEPT * found, _ENOUGH)
+            open_ = (known < wanted) & (found > -motion)  # not where the pair meets all over the box
             if size.max() == 1 or not open_.any():
                 break
-            smaller = self._cut(size, 2 * int(np.prod(np.array(self.counts) // size)))
+            smaller = self._cut(size, 2 * number)
             step = size - smaller
             boxes = np.concatenate([boxes[open_], boxes[open_] + np.where(step > 0, smaller, 0)])
             known, size = np.tile(known[open_], 2), smaller

@@ -10,6 +10,7 @@ import torch
 
 from simulo.collision import (
     CollisionChecker,
+    CollisionModel,
     ConvexShape,
     Kind,
     Payload,
@@ -39,6 +40,14 @@ def moving_checker(robot: RobotDescription, num_envs: int, **options) -> Collisi
 def draw(robot: RobotDescription, count: int, rng: np.random.Generator) -> np.ndarray:
     low, high = np.array(limits_of(robot)).T
     return rng.uniform(low, high, (count, len(low)))
+
+
+def vertices_of(robot: RobotDescription, model: CollisionModel, body: int) -> np.ndarray:
+    """Of the pieces that a body stands for: all of its link, or one of a few that are bodies each, in their order."""
+    bodies = np.flatnonzero((model.bodies.link == model.bodies.link[body]) & (model.bodies.gate == 0))
+    pieces = robot.geometry[model.link_names[model.bodies.link[body]]].pieces
+    mine = pieces if len(bodies) == 1 else [pieces[int(np.flatnonzero(bodies == body)[0])]]
+    return np.concatenate([piece.vertices for piece in mine])
 
 
 @pytest.mark.parametrize("name", ["pincer", "openarm"])
@@ -293,7 +302,8 @@ def test_pairs_that_are_always_clear_are_never_nearer_than_that(name: str, opena
             a, b = (model.link_names[i] for i in model.pair_arrays.links[p])
             nearest[p] = min(nearest[p], *(hull_distance(x, y) for x in pieces[a] for y in pieces[b]))
     assert (nearest[proven] >= bounds.always[proven]).all()
-    assert (bounds.always[proven] > 0.2 * nearest[proven]).all()
+    far = proven[nearest[proven] > 0.005]
+    assert (bounds.always[far] > 0.2 * nearest[far]).all() and len(far) > 0.7 * len(proven)
 
 
 def test_a_proof_over_the_ranges_says_nothing_outside_of_them() -> None:
