@@ -76,7 +76,8 @@ class Binding:
             moved = measured + velocity * self.control_dt
             targets = torch.where(commands.mode == CommandMode.VELOCITY, moved, targets)
             targets = torch.where(commands.mode == CommandMode.EFFORT, measured, targets)
-        targets = targets.clamp(limits[:, 0], limits[:, 1])
+        # A clamp would make a limit of infinity, and an effort that is no number leaves the measured position as it is.
+        targets = targets.clamp(limits[:, 0], limits[:, 1]).masked_fill(commands.not_finite(), torch.nan)
         return targets.masked_fill(self.spoiled[:, None], torch.nan) if self.spoilable else targets
 
     def end_step(self) -> None:

@@ -99,14 +99,15 @@ class ComingTargets:
         """The chunk that begins with `commanded`, (num_envs, num_actuated): shape (num_envs, 1 + rows, num_actuated).
 
         Joints and environments that nothing was announced for stay as commanded; a shorter part's end is held.
-        limits: the engine's clamp, shape (num_actuated, 2).
+        limits: the engine's clamp, shape (num_actuated, 2), which makes no number of what is none.
         """
         chunk = commanded[:, None].repeat(1, 1 + self.rows, 1)
         for rows, columns, ids in self._parts:
             held = torch.cat([rows, rows[:, -1:].expand(-1, self.rows - rows.shape[1], -1)], dim=1)
             later = torch.arange(1, 1 + self.rows, device=chunk.device)
             index = (ids.to(chunk.device)[:, None, None], later[:, None], columns.to(chunk.device))
-            chunk[index] = held.to(chunk).clamp(*limits[columns].T)
+            targets = held.to(chunk)
+            chunk[index] = targets.clamp(*limits[columns].T).masked_fill(~torch.isfinite(targets), torch.nan)
         return chunk
 
 

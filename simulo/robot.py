@@ -291,7 +291,8 @@ class Robot:
         """Where the buffered commands will send the actuated joints, shape (num_envs, num_actuated).
 
         Position and velocity targets after the simulator's own clamp, the latter carried on for one control step from
-        the measured positions; joints under effort where they are measured. Not-finite targets stay so.
+        the measured positions; joints under effort where they are measured. NaN where what is commanded, be it an
+        effort, is not finite.
         """
         return self._attached.commanded_positions()
 

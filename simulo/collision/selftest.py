@@ -157,7 +157,8 @@ def prove_live(launches: Launches, query: QueryBuffers, robot: LiveRobot, grippe
     """Raise CollisionModelError unless the kernels read of the robot what torch reads."""
     for name in launches.live_stages:
         launches.launch(name)
-    q = robot.targets.clamp(*robot.limits.T).masked_fill(robot.spoiled[:, None], torch.nan)
+    wrong = robot.spoiled[:, None] | ~torch.isfinite(robot.targets)
+    q = robot.targets.clamp(*robot.limits.T).masked_fill(wrong, torch.nan)
     start = robot.positions[:, robot.columns].to(torch.float32)
     active = robot.holding.clone()
     for closing in robot.closing:

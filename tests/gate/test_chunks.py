@@ -97,6 +97,24 @@ def test_a_chunk_of_some_joints_leaves_the_others_as_commanded():
     assert robot.commanded_chunk().shape == (3, 1, 2)
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("what", ["position", "velocity", "effort", "later row"])
+def test_what_is_no_number_is_none_for_a_gate_whatever_the_limits(what: str, value: float):
+    robot, _ = attached(two_finger_description(coupled=True), 3)
+    robot._attached.articulation.check_mode = lambda mode, columns: None
+    robot.set_joint_position_target([0.1, 0.01])
+    command = {
+        "position": robot.set_joint_position_target,
+        "velocity": robot.set_joint_velocity_target,
+        "effort": robot.set_joint_effort_target,
+        "later row": lambda values, **of: robot.set_joint_position_chunk([[0.01], values], **of),
+    }[what]
+    command([value], joint_ids=[1], env_ids=[1])
+    wrong = ~torch.isfinite(robot.commanded_chunk())
+    assert wrong.any(dim=1).tolist() == [[False, False], [False, True], [False, False]]
+    assert bool(wrong[1, -1, 1])
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

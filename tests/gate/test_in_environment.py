@@ -96,11 +96,14 @@ def test_report_lets_everything_through():
     assert torch.equal(targets(env), action(REACH, NEAR))
 
 
+@pytest.mark.parametrize("audited", [False, True], ids=["kernels read it", "torch reads it"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("on_stop", ["hold", "report"])
-def test_a_target_that_is_not_finite_stops_its_environment_and_no_other(on_stop):
-    bad, good = environment(3, on_stop=on_stop), environment(3, on_stop=on_stop)
+def test_a_target_that_is_not_finite_stops_its_environment_and_no_other(on_stop, value, audited, tmp_path):
+    """Infinity, too, which a clamp to the limits would make a target of."""
+    bad, good = environment(3, on_stop=on_stop, audit=tmp_path if audited else None), environment(3, on_stop=on_stop)
     poisoned = action(NEAR, NEAR, NEAR)
-    poisoned[1, 3] = float("nan")
+    poisoned[1, 3] = value
     bad.task.apply_actions = lambda _: bad.task.robot.joint_position_targets[:, :16].copy_(poisoned)
     *_, info = bad.step(action(NEAR, NEAR, NEAR))
     good.step(action(NEAR, NEAR, NEAR))

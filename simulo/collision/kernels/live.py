@@ -43,11 +43,9 @@ def live_kernel(
     for j in range(live.column.shape[0]):
         start_out[n, j] = wp.float32(positions[n, wp.int32(live.column[j])])
         target = live.target[n, j]
-        if live.spoiled[n] != wp.uint8(0):
-            target = wp.nan
-        elif not wp.isnan(target):  # which a clamp would take for the limit
-            target = wp.clamp(target, live.low[j], live.high[j])
-        query_out.q[n, j] = target
+        query_out.q[n, j] = wp.nan
+        if wp.isfinite(target) and live.spoiled[n] == wp.uint8(0):  # others a clamp would take for the limit
+            query_out.q[n, j] = wp.clamp(target, live.low[j], live.high[j])
     for g in range(live.gripper.shape[0] - 1):
         query_out.measured[n, g] = start_out[n, live.gripper[g]]
         query_out.measured_active[n, g] = live.holding[n, g]
