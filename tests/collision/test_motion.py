@@ -63,7 +63,7 @@ def test_no_point_of_a_body_moves_faster_than_its_lever(name: str, openarm: Robo
             ends = [reference_fk(robot, q + sign * step * np.eye(len(q))[column]) for sign in (-1.0, 1.0)]
             for b in plain:
                 link = model.link_names[model.bodies.link[b]]
-                points = np.concatenate([p.vertices for p in robot.geometry[link].pieces])
+                points = vertices_of(robot, model, b)
                 before, after = (points @ pose[link][:3, :3].T + pose[link][:3, 3] for pose in ends)
                 speed = np.linalg.norm(after - before, axis=1).max() / (2.0 * step)
                 assert speed <= bounds.body[b, column] + 1e-6
