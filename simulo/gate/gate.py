@@ -288,7 +288,7 @@ class CollisionGate:
         Exempt are cells whose centre lies in the box, and primitives wholly in it. It ends early once the payload has
         been a margin and a cell diagonal clear of the box. region: pose in the environment's frame (one or (M, 7)) and
         full edges [m]. duration: finite and positive. hand: one, or every hand that holds something. env_ids: M of
-        them, all when left out.
+        them, all when left out; empty for none.
 
         Raises GateError where the hand holds nothing in all of them, and for regions and durations that are none;
         CollisionModelError for a hand that the robot lacks.

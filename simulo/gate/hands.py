@@ -165,7 +165,7 @@ class Hands:
             if held.any():
                 found = True
                 session.allow_support(column, ids[held], poses[held], sizes[held], until)
-        if not found:
+        if not found and len(ids):
             who = "no hand holds anything" if hand is None else f"the {hand} hand holds nothing"
             raise GateError(f"declare_place: {who} in environments {ids.tolist()[:8]}")
 

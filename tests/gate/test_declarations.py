@@ -234,6 +234,20 @@ def test_what_is_held_is_no_obstacle_of_its_name_in_the_next_world_either(gate):
     np.testing.assert_allclose(gate._session.world._primitives.pose[0, 0, :3], where[:3, 3], atol=1e-6)
 
 
+def test_of_no_environment_nothing_is_declared_attached_or_let_go(gate):
+    """A batch in which no environment is that far is no misuse."""
+    ball = ConvexShape.sphere(0.02)
+    region = Region(Pose((0.3, 0.0, 0.4)), (0.1, 0.1, 0.1))
+    for held in range(2):
+        gate.declare_grasp("right", Pose(), (0.03, 0.03, 0.03), 1.0, env_ids=[])
+        gate.attach("right", ball, Pose(), env_ids=[])
+        gate.declare_place(region, 1.0, env_ids=[])
+        gate.detach("right", env_ids=[])
+        assert not gate._session.checker.regions(0)["active"].any()
+        assert gate._session.payloads.present[0].sum() == held
+        gate.attach("right", ball, Pose((0.0, 0.0, -0.3)))
+
+
 def test_a_refused_move_in_the_hand_leaves_the_thing_as_it_was(gate):
     ball, cloud = ConvexShape.sphere(0.02), ConvexShape(np.random.default_rng(0).normal(size=(257, 3)))
     gate.set_world(listed(Ball=(ball, between_the_jaws(OPEN))))
