@@ -14,8 +14,8 @@ from simulo.collision.kernels.verdict import CLEAR, NOT_EVALUATED, PAYLOAD, SELF
 from simulo.collision.kernels.way import Scene, Ways, moved, row_motion, stand_at
 from simulo.collision.kernels.way_items import item_on_way, kind_of_item
 
-FINEST = wp.constant(wp.float32(1.0e-4))  # m: half a motion that is halved no further
-MAX_LEVEL = wp.constant(20)  # halvings; a motion of 100 m reaches FINEST before
+FINEST = wp.constant(wp.float32(1.0e-5))  # m: half a motion that is halved no further
+MAX_LEVEL = wp.constant(23)  # halvings; a motion of 80 m reaches FINEST before
 
 
 @wp.func
