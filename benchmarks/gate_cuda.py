@@ -46,15 +46,15 @@ def us_per_call(call: Callable[[], object]) -> float:
 
 def times(description: RobotDescription, model: CollisionModel, device: str) -> dict[str, float]:
     """[us] of ENVS environments."""
-    maps = build_clearance(model)
-    alone = CollisionChecker(model, ENVS, device=device, clearance=maps)
+    clearance = build_clearance(model)
+    alone = CollisionChecker(model, ENVS, device=device, clearance=clearance)
     q = chunks(description, ENVS, 1).to(device)
     alone.check(q, world=False)
     found = {
-        "self, 1 row, kernels": us_per_call(alone.self_check()),
+        "self, 1 row, kernels": us_per_call(alone.self_check()[0]),
         "self, 1 row, check": us_per_call(lambda: alone.check(q, world=False)),
     }
-    whole = CollisionChecker(model, ENVS, ROWS, device=device, clearance=maps)
+    whole = CollisionChecker(model, ENVS, ROWS, device=device, clearance=clearance)
     whole.set_voxels(maps(ENVS, CELLS, DENSITY, device=device))
     rows = chunks(description, ENVS, ROWS).to(device)
     whole.check(rows)

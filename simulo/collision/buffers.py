@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import warp as wp
+from numpy.typing import NDArray
 
 from simulo.collision.clearance_maps import ClearanceMaps
 from simulo.collision.kernels.types import (
@@ -28,6 +29,7 @@ from simulo.collision.kernels.types import (
     Reach,
     Regions,
     Tree,
+    frame34,
     pose7,
 )
 from simulo.collision.kernels.verdict import Verdicts
@@ -152,15 +154,20 @@ class QueryBuffers:
         return out
 
 
+def _frames(rotation: NDArray[np.floating], position: NDArray[np.floating], device: str) -> wp.array:
+    """`kernels.types.frame34` of rotations (K, 3, 3) and positions (K, 3) [m]."""
+    # No negative zeros: adding zero would change one.
+    return wp.array(np.concatenate([rotation, position[:, :, None]], axis=2) + 0.0, dtype=frame34, device=device)
+
+
 def upload_tree(model: CollisionModel, device: str) -> Tree:
     edges, out = model.edges, Tree()
     out.ends = wp.array(edges.ends, dtype=wp.vec4i, device=device)
     out.relation = wp.array(edges.relation, dtype=wp.vec2f, device=device)
-    out.still = wp.array(edges.still, dtype=wp.mat33f, device=device)
-    out.cos = wp.array(edges.cos, dtype=wp.mat33f, device=device)
-    out.sin = wp.array(edges.sin, dtype=wp.mat33f, device=device)
-    out.origin = wp.array(edges.origin, dtype=wp.vec3f, device=device)
-    out.slide = wp.array(edges.slide, dtype=wp.vec3f, device=device)
+    turn, shift = np.zeros_like(edges.still), np.zeros_like(edges.origin)
+    out.still = _frames(edges.still, edges.origin, device)
+    out.cos, out.sin = _frames(edges.cos, shift, device), _frames(edges.sin, shift, device)
+    out.slide = _frames(turn, edges.slide, device)
     return out
 
 
@@ -172,8 +179,7 @@ def upload_bodies(model: CollisionModel, device: str) -> Bodies:
     out.gate = wp.array(bodies.gate, dtype=wp.int32, device=device)
     out.link = wp.array(bodies.link, dtype=wp.int32, device=device)
     out.region = wp.array(regions, dtype=wp.int32, device=device)
-    out.rotation = wp.array(bodies.rotation, dtype=wp.mat33f, device=device)
-    out.origin = wp.array(bodies.origin, dtype=wp.vec3f, device=device)
+    out.frame = _frames(bodies.rotation, bodies.origin, device)
     return out
 
 
@@ -186,7 +192,15 @@ def upload_pieces(model: CollisionModel, device: str) -> Pieces:
 
 
 def upload_pairs(model: CollisionModel, device: str) -> Pairs:
+    arrays, bodies = model.pair_arrays, len(model.bodies.body)
+    low, high = np.sort(arrays.pair[:, :2], axis=1).T
+    number = np.full((bodies, -(-bodies // 64) * 64), -1, np.int32)
+    reaches = np.full(number.shape, -1.0, np.float32)
+    plain = arrays.pair[:, 2] == 0
+    number[low[plain], high[plain]], reaches[low[plain], high[plain]] = np.flatnonzero(plain), arrays.reach[plain]
     out = Pairs()
+    out.number = wp.array(number, dtype=wp.int32, device=device)
+    out.reaches = wp.array(reaches, dtype=wp.float32, device=device)
     out.pair = wp.array(model.pair_arrays.pair, dtype=wp.vec3i, device=device)
     out.reach = wp.array(model.pair_arrays.reach, dtype=wp.float32, device=device)
     return out
@@ -210,8 +224,9 @@ def plan_poses(model: CollisionModel, sizes: Sizes, device: str) -> Poses:
     out.base = wp.zeros(m, dtype=wp.mat33f, device=device)
     out.primitive_position = wp.zeros((m, sizes.max_primitives), dtype=wp.vec3f, device=device)
     out.columns = wp.zeros((blocks, columns, LANES), dtype=wp.float32, device=device)
-    out.links = wp.zeros((blocks, len(model.posed_links), 12, LANES), dtype=wp.float32, device=device)
-    out.hulls = wp.zeros((blocks, len(model.bodies.body), 12, LANES), dtype=wp.float32, device=device)
+    lanes = 1 if m == 1 and device == "cpu" else LANES
+    out.links = wp.zeros((blocks, len(model.posed_links), 12, lanes), dtype=wp.float32, device=device)
+    out.hulls = wp.zeros((blocks, len(model.bodies.body), 12, lanes), dtype=wp.float32, device=device)
     return out
 
 

@@ -352,9 +352,10 @@ class CollisionChecker:
         inputs of the last check, rows and all."""
         return self._launches.recorded_stages()
 
-    def self_check(self) -> Callable[[], None]:
-        """Kinematics and the self check of the last check's inputs on one thread, recorded: to time it."""
-        return self._launches.recorded_self_check()
+    def self_check(self) -> tuple[Callable[[], None], torch.Tensor]:
+        """Kinematics and the self check of the last check's inputs on one thread, recorded: to time it; and where it
+        reads the configurations [rad or m], shape (num_configurations, dof)."""
+        return self._launches.recorded_self_check(), self._query.q
 
     # How a call reaches the kernels.
 

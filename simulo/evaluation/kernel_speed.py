@@ -30,6 +30,8 @@ from simulo.evaluation.peers import mujoco_model
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
 COMPARED = 16384
 """The batch that peers are compared with."""
+ALONE = 4096
+"""How many configurations a batch of one is timed on, one after the other."""
 ROUNDS = 9
 PEER_POSES = 200
 DISTANCE_POSES = 100
@@ -42,11 +44,13 @@ def bench_kernel(
 ) -> dict[str, Any]:
     """{"batches": [{"batch", "us_per_configuration"}], "peers": {name: {"version", "us_per_configuration"}}, "ratio"}.
 
-    batches: kinematics and the self check up to the first hit. A peer named "... distances" measures every pair, and
-    its ratio is to our least distance over all pairs.
+    batches: kinematics and the self check up to the first hit; of a batch of one the mean of ALONE. A peer named "...
+    distances" measures every pair, and its ratio is to our least distance over all pairs.
     """
-    poses = uniform(description, np.random.default_rng(0).random((max(batches), model.num_joints)))
-    ours = {batch: _self_check(model, poses[:batch]) for batch in batches}
+    poses = uniform(description, np.random.default_rng(0).random((max(ALONE, *batches), model.num_joints)))
+    ours = {
+        batch: _self_check(model, poses[:batch]) if batch > 1 else _alone(model, poses[:ALONE]) for batch in batches
+    }
     peers = _peers(description, model, poses[:PEER_POSES])
     distances = _distances(model, poses[:DISTANCE_POSES])
     times: dict[Any, list[float]] = {key: [] for key in (*ours, *peers, "distances")}
@@ -103,7 +107,7 @@ def _self_check(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[
     """Seconds per configuration of the recorded self check, on one thread."""
     checker = CollisionChecker(model, len(poses), split_at=sys.maxsize, clearance=build_clearance(model))
     checker.check(torch.from_numpy(poses.copy()), world=False)
-    check = checker.self_check()
+    check, _q = checker.self_check()
     repeats = max(1, 256 // len(poses))
 
     def call() -> float:
@@ -111,6 +115,30 @@ def _self_check(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[
         for _ in range(repeats):
             check()
         return (thread_time() - start) / (repeats * len(poses))
+
+    return call
+
+
+def _alone(model: CollisionModel, poses: NDArray[np.float32]) -> Callable[[], float]:
+    """Seconds per configuration of the recorded self check of one, each time another, net of putting it there; a first
+    round, for the caches, is not timed."""
+    checker = CollisionChecker(model, 1, clearance=build_clearance(model))
+    checker.check(torch.from_numpy(poses[:1].copy()), world=False)
+    check, q = checker.self_check()
+    row = q.numpy()[0]
+
+    def call() -> float:
+        for pose in poses:
+            row[:] = pose
+            check()
+        start = thread_time()
+        for pose in poses:
+            row[:] = pose
+            check()
+        middle = thread_time()
+        for pose in poses:
+            row[:] = pose
+        return (2.0 * middle - start - thread_time()) / len(poses)
 
     return call
 

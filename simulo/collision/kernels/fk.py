@@ -2,8 +2,9 @@
 
 import warp as wp
 
+from simulo.collision.kernels.alone import pose_lanes
 from simulo.collision.kernels.bits import are_numbers, is_number
-from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
+from simulo.collision.kernels.lanes import lanes_at_once
 from simulo.collision.kernels.types import (
     LANES,
     Bodies,

@@ -31,8 +31,14 @@ ONE = f"""
     #define NUM_LANES 1
     #define UNION(lanes) (lanes)
     #define WIDE
+#if defined(__CUDA_ARCH__)
+    #define APART(frames) N
+#else
+    #define APART(frames) frames.shape[3]
+#endif
 """
-# WIDE: what it is built into may use a CPU's widest vectors.
+# WIDE: what it is built into may use a CPU's widest vectors. APART(frames): how many places a frame's numbers are
+# apart.
 BLOCK = f"""
 #if !defined(__CUDA_ARCH__)
     #pragma clang fp contract(on)
@@ -48,6 +54,7 @@ BLOCK = f"""
     #define NUM_LANES N
     #define UNION(lanes) __builtin_reduce_or(lanes)
     #define WIDE __attribute__((min_vector_width(512)))
+    #define APART(frames) N
 """
 END = """
     #undef ALL
@@ -59,12 +66,13 @@ END = """
     #undef NUM_LANES
     #undef UNION
     #undef WIDE
+    #undef APART
 """
 END_BLOCK = END + "#endif\n    ;"  # Warp closes the function on the same line
 
 # Sine and cosine: reduction to an octant and polynomials as in Moshier's Cephes (after Cody and Waite), good to an ulp;
 # angles for which the reduction is not are left to the library.
-_POSE = """
+SINE = """
     const auto sine_and_cosine = [](V angle, V& sine, V& cosine) WIDE {
         V shifted = angle * 0.636619772f + 12582912.0f;  // adding 1.5 * 2^23 rounds to an integer
         const I quadrant = __builtin_bit_cast(I, shifted);
@@ -87,23 +95,29 @@ _POSE = """
                     LANE(cosine, lane) = wp::cos((float)LANE(angle, lane));
                 }
     };
+"""
+_POSE = (
+    SINE
+    + """
     const size_t block = m / N, lane = m % N;
     assert(m >= 0 && lane + NUM_LANES <= N);
     assert(block < columns.shape[0] && block < out.links.shape[0] && block < out.hulls.shape[0]);
     assert(m + NUM_LANES <= out.active.shape[0]);
     const float* const values = columns.data + block * columns.shape[1] * N + lane;
-    float* const links = out.links.data + block * out.links.shape[1] * 12 * N + lane;
-    float* const hulls = out.hulls.data + block * out.hulls.shape[1] * 12 * N + lane;
+    const int S = APART(out.hulls);
+    assert(out.links.shape[3] == S && out.hulls.shape[3] == S);
+    float* const links = out.links.data + block * out.links.shape[1] * 12 * S + lane;
+    float* const hulls = out.hulls.data + block * out.hulls.shape[1] * 12 * S + lane;
     // A frame, or a constant one, in the frame at `above`.
-    const auto place = [](const float* above, const V* turn, const V* shift, float* to) {
+    const auto place = [&](const float* above, const V* turn, const V* shift, float* to) {
         for (int row = 0; row < 3; ++row) {
-            const V x = *(const V*)(above + 3 * row * N);
-            const V y = *(const V*)(above + (3 * row + 1) * N);
-            const V z = *(const V*)(above + (3 * row + 2) * N);
+            const V x = *(const V*)(above + 3 * row * S);
+            const V y = *(const V*)(above + (3 * row + 1) * S);
+            const V z = *(const V*)(above + (3 * row + 2) * S);
             for (int k = 0; k < 3; ++k)
-                *(V*)(to + (3 * row + k) * N) = x * turn[k] + y * turn[3 + k] + z * turn[6 + k];
+                *(V*)(to + (3 * row + k) * S) = x * turn[k] + y * turn[3 + k] + z * turn[6 + k];
             const V moved = x * shift[0] + y * shift[1] + z * shift[2];
-            *(V*)(to + (9 + row) * N) = moved + *(const V*)(above + (9 + row) * N);
+            *(V*)(to + (9 + row) * S) = moved + *(const V*)(above + (9 + row) * S);
         }
     };
     // A finger's measured copy is placed where somebody asks of it.
@@ -117,7 +131,7 @@ _POSE = """
         for (int k = 0; k < 9; ++k)
             turn[k] = tree.still.data[e].data[k / 3][k % 3];
         for (int k = 0; k < 3; ++k)
-            shift[k] = tree.origin.data[e][k];
+            shift[k] = tree.still.data[e].data[k][3];
         if (column >= 0) {
             const V value = *(const V*)(values + column * N) * tree.relation.data[e][0] + tree.relation.data[e][1];
             V sine, cosine;
@@ -126,16 +140,16 @@ _POSE = """
                 turn[k] = turn[k] + cosine * tree.cos.data[e].data[k / 3][k % 3]
                     + sine * tree.sin.data[e].data[k / 3][k % 3];
             for (int k = 0; k < 3; ++k)
-                shift[k] = shift[k] + value * tree.slide.data[e][k];
+                shift[k] = shift[k] + value * tree.slide.data[e].data[k][3];
         }
-        float* const to = links + child * 12 * N;
+        float* const to = links + child * 12 * S;
         if (parent >= 0) {
-            place(links + parent * 12 * N, turn, shift, to);
+            place(links + parent * 12 * S, turn, shift, to);
         } else {
             for (int k = 0; k < 9; ++k)
-                *(V*)(to + k * N) = turn[k];
+                *(V*)(to + k * S) = turn[k];
             for (int k = 0; k < 3; ++k)
-                *(V*)(to + (9 + k) * N) = shift[k];
+                *(V*)(to + (9 + k) * S) = shift[k];
         }
     }
     for (int b = 0; b < bodies.body.shape[0]; ++b) {
@@ -144,33 +158,36 @@ _POSE = """
         assert(bodies.body.data[b][0] >= 0 && bodies.body.data[b][0] < out.links.shape[1] && b < out.hulls.shape[1]);
         V turn[9], shift[3];
         for (int k = 0; k < 9; ++k)
-            turn[k] = bodies.rotation.data[b].data[k / 3][k % 3];
+            turn[k] = bodies.frame.data[b].data[k / 3][k % 3];
         for (int k = 0; k < 3; ++k)
-            shift[k] = bodies.origin.data[b][k];
-        place(links + bodies.body.data[b][0] * 12 * N, turn, shift, hulls + b * 12 * N);
+            shift[k] = bodies.frame.data[b].data[k][3];
+        place(links + bodies.body.data[b][0] * 12 * S, turn, shift, hulls + b * 12 * S);
     }
+"""
+)
+
+
+# Where frame i of configuration m begins, and how many places its numbers are apart.
+_AT = f"""
+    assert(m >= 0 && m / {LANES} < frames.shape[0] && i >= 0 && i < frames.shape[1]);
+#if defined(__CUDA_ARCH__)
+    constexpr size_t S = {LANES};
+#else
+    const size_t S = frames.shape[3];
+    assert(m % {LANES} < S);
+#endif
+    const float* at = frames.data + (m / {LANES} * frames.shape[1] + i) * 12 * S + m % {LANES};
 """
 
 
 @wp.func_native(
-    """
-    assert(m >= 0 && m / LANES < frames.shape[0] && i >= 0 && i < frames.shape[1]);
-    const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12)) * LANES + m % LANES;
-    return {at[0], at[LANES], at[2 * LANES], at[3 * LANES], at[4 * LANES], at[5 * LANES], at[6 * LANES],
-            at[7 * LANES], at[8 * LANES]};
-""".replace("LANES", str(LANES))
+    _AT + "return {at[0], at[S], at[2 * S], at[3 * S], at[4 * S], at[5 * S], at[6 * S], at[7 * S], at[8 * S]};"
 )
 def rotation_at(frames: wp.array4d(dtype=wp.float32), m: wp.int32, i: wp.int32) -> wp.mat33f:
     """Rotation of frame i of configuration m; frames: `Poses.links` or `Poses.hulls`."""
 
 
-@wp.func_native(
-    """
-    assert(m >= 0 && m / LANES < frames.shape[0] && i >= 0 && i < frames.shape[1]);
-    const float* at = frames.data + ((m / LANES * frames.shape[1] + i) * size_t(12) + 9) * LANES + m % LANES;
-    return {at[0], at[LANES], at[2 * LANES]};
-""".replace("LANES", str(LANES))
-)
+@wp.func_native(_AT + "return {at[9 * S], at[10 * S], at[11 * S]};")
 def position_at(frames: wp.array4d(dtype=wp.float32), m: wp.int32, i: wp.int32) -> wp.vec3f:
     """Position [m] of frame i of configuration m."""
 
@@ -199,17 +216,33 @@ def pose_block(tree: Tree, bodies: Bodies, columns: wp.array3d(dtype=wp.float32)
     """pose_one of all configurations of the block that m is the first of; not on a GPU."""
 
 
-@wp.func
-def pose_lanes(
-    tree: Tree, bodies: Bodies, columns: wp.array3d(dtype=wp.float32), m: wp.int32, end: wp.int32, out: Poses
-):
-    """pose_one of configurations m .. end - 1, of which m is the first of a block if there is more than one."""
-    if end - m == 1:
-        pose_one(tree, bodies, columns, m, out)
-    else:
-        pose_block(tree, bodies, columns, m, out)
-
-
+# Bound [m] of the distance of two boxes from their six face normals: of their frames, half edges and then balls, and
+# the sum of their bounding spheres' radii.
+FACES = """
+    const auto by_faces = [&](const float* a, const float* b, const V* between, const auto& size_a, const auto& size_b,
+                              auto reaches) WIDE {
+        V reach_b[3], along_b[3], gap = -1.0e30f;
+        for (int j = 0; j < 3; ++j)
+            reach_b[j] = size_b(j), along_b[j] = 0.0f;
+        for (int k = 0; k < 3; ++k) {
+            const V x = *(const V*)(a + k * S), y = *(const V*)(a + (3 + k) * S), z = *(const V*)(a + (6 + k) * S);
+            const V along = x * between[0] + y * between[1] + z * between[2];
+            V reach = size_a(k);
+            for (int j = 0; j < 3; ++j) {  // b's axes in a's frame, and its position along them
+                const V turn = x * *(const V*)(b + j * S) + y * *(const V*)(b + (3 + j) * S)
+                    + z * *(const V*)(b + (6 + j) * S);
+                reach = reach + SIZE(turn) * size_b(j);
+                reach_b[j] = reach_b[j] + SIZE(turn) * size_a(k);
+                along_b[j] = along_b[j] + turn * along;
+            }
+            const V apart = SIZE(along) - reach;
+            gap = ALL(apart > gap) ? apart : gap;
+        }
+        for (int j = 0; j < 3; ++j)
+            gap = ALL(SIZE(along_b[j]) - reach_b[j] > gap) ? SIZE(along_b[j]) - reach_b[j] : gap;
+        return gap - (size_a(3) + size_b(3) + (slack + rounding * reaches));
+    };
+"""
 # The look at pairs in two parts; between them belong functions of a pair that say how far it has to keep apart [m]:
 # kept(p), and rough(pair), which is no less. What passes the boxes was near by the spheres.
 NEAR = (
@@ -222,11 +255,14 @@ NEAR = (
     assert(m + NUM_LANES <= poses.active.shape[0] && m + NUM_LANES <= poses.finite.shape[0]);
     assert(m + NUM_LANES <= near_out.above.shape[0] && m + NUM_LANES <= near_out.num.shape[0]);
     assert(m + NUM_LANES <= near_out.asked.shape[0] && m + NUM_LANES <= near_out.lower.shape[0]);
-    const float* const hulls = poses.hulls.data + block * poses.hulls.shape[1] * 12 * N + lane;
+    const int S = APART(poses.hulls);
+    assert(poses.hulls.shape[3] == S);
+    const float* const hulls = poses.hulls.data + block * poses.hulls.shape[1] * 12 * S + lane;
     wp::uint32* const words = near_out.pairs.data + block * near_out.pairs.shape[1] * N + lane;
     const I active = *(const I*)(poses.active.data + m), finite = ALL(*(const I*)(poses.finite.data + m) != 0);
     const V above = *(const V*)(near_out.above.data + m);
 """
+    + FACES
 )
 NEAR_LOOP = """
     for (int w = 0; w < near_out.pairs.shape[1]; ++w)
@@ -242,41 +278,22 @@ NEAR_LOOP = """
         assert(pair[0] >= 0 && pair[0] < poses.hulls.shape[1] && pair[1] >= 0 && pair[1] < poses.hulls.shape[1]);
         const I ask = finite & ALL((pair[2] & ~active) == 0);
         asked = asked - ask;
-        const float *const a = hulls + pair[0] * 12 * N, *const b = hulls + pair[1] * 12 * N;
+        const float *const a = hulls + pair[0] * 12 * S, *const b = hulls + pair[1] * 12 * S;
         V between[3];
         for (int k = 0; k < 3; ++k)
-            between[k] = *(const V*)(b + (9 + k) * N) - *(const V*)(a + (9 + k) * N);
+            between[k] = *(const V*)(b + (9 + k) * S) - *(const V*)(a + (9 + k) * S);
         const V square = between[0] * between[0] + between[1] * between[1] + between[2] * between[2];
         const V most = rough(pair) + (pairs.reach.data[p] + room + slack);
         // Less a millionth: three times what float32 makes of the squares. What is no number is near.
         I near = ask & ~ALL(0.999999f * square > most * SIZE(most));
         if (!ANY(near))
             continue;
-        // The six face normals of the two boxes; b's axes and position in a's frame first.
         const int shape_a = bodies.body.data[pair[0]][1], shape_b = bodies.body.data[pair[1]][1];
         assert(shape_a >= 0 && shape_a < shapes.size.shape[0] && shape_b >= 0 && shape_b < shapes.size.shape[0]);
-        const auto &size_a = shapes.size.data[shape_a], &size_b = shapes.size.data[shape_b];
-        V reach_b[3], along_b[3], gap = -1.0e30f;
-        for (int j = 0; j < 3; ++j)
-            reach_b[j] = size_b[j], along_b[j] = 0.0f;
-        for (int k = 0; k < 3; ++k) {
-            const V x = *(const V*)(a + k * N), y = *(const V*)(a + (3 + k) * N), z = *(const V*)(a + (6 + k) * N);
-            const V along = x * between[0] + y * between[1] + z * between[2];
-            V reach = size_a[k];
-            for (int j = 0; j < 3; ++j) {
-                const V turn = x * *(const V*)(b + j * N) + y * *(const V*)(b + (3 + j) * N)
-                    + z * *(const V*)(b + (6 + j) * N);
-                reach = reach + SIZE(turn) * size_b[j];
-                reach_b[j] = reach_b[j] + SIZE(turn) * size_a[k];
-                along_b[j] = along_b[j] + turn * along;
-            }
-            const V apart = SIZE(along) - reach;
-            gap = ALL(apart > gap) ? apart : gap;
-        }
-        for (int j = 0; j < 3; ++j)
-            gap = ALL(SIZE(along_b[j]) - reach_b[j] > gap) ? SIZE(along_b[j]) - reach_b[j] : gap;
-        const float cover = slack + rounding * (shapes.reach.data[shape_a] + shapes.reach.data[shape_b]);
-        const V bound = gap - (size_a[3] + size_b[3] + cover);
+        const auto size_a = [&](int k) WIDE { return shapes.size.data[shape_a][k]; };
+        const auto size_b = [&](int k) WIDE { return shapes.size.data[shape_b][k]; };
+        const V bound = by_faces(a, b, between, size_a, size_b,
+                                 shapes.reach.data[shape_a] + shapes.reach.data[shape_b]);
         const I clear = near & ALL(bound > kept(p));
         lower = (clear & ALL(bound < lower)) ? bound : lower;
         near = near & ~clear;

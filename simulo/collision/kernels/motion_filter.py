@@ -7,9 +7,10 @@ they put on the list of what `motion_kernel` judges.
 
 import warp as wp
 
+from simulo.collision.kernels.alone import pose_lanes
 from simulo.collision.kernels.bits import is_number, lowest_bit
 from simulo.collision.kernels.bodies import part_of
-from simulo.collision.kernels.lanes import lanes_at_once, pose_lanes
+from simulo.collision.kernels.lanes import lanes_at_once
 from simulo.collision.kernels.surroundings import body_frame
 from simulo.collision.kernels.types import LANES, Levers, Poses, Query, Tree, Way
 from simulo.collision.kernels.verdict import CLEAR, NON_FINITE, NOT_EVALUATED, Verdicts

@@ -6,6 +6,7 @@ what it leaves over is the compacted work list of the next launch on a GPU.
 
 import warp as wp
 
+from simulo.collision.kernels.alone import near_alone
 from simulo.collision.kernels.bits import lowest_bit
 from simulo.collision.kernels.bodies import bounded, part_of, parts_gap
 from simulo.collision.kernels.findings import PAST_MARGIN, counted, enough, new_tally, store
@@ -37,7 +38,9 @@ def near_all(
         near_out.above[one] = query.margins[query.env[one // query.rows[0]], 0] + PAST_MARGIN
         if query.distances[0] != 0:
             near_out.above[one] = UNLIMITED
-    if end - m == 1:
+    if poses.hulls.shape[3] == 1:
+        near_alone(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
+    elif end - m == 1:
         near_one(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
     else:
         near_block(bodies, pairs, shapes, query, poses, m, ROOM, near_out)

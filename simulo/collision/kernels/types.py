@@ -18,6 +18,9 @@ CLEARANCE_UNIT = wp.constant(wp.float32(1.0e-5))  # m: what a cell of a clearanc
 # A pose as the API gives it: position [m], then wxyz.
 pose7 = wp.types.vector(length=7, dtype=wp.float32)
 
+# A constant frame, as rows of a rotation each with its part of the position [m], or what makes one of a joint's value.
+frame34 = wp.types.matrix(shape=(3, 4), dtype=wp.float32)
+
 
 @wp.struct
 class Tree:
@@ -25,17 +28,15 @@ class Tree:
 
     ends (E): parent link (-1: the base frame), child link, column of [q | measured] or -1, gate.
     relation (E): column value -> joint value, multiplier and offset.
-    A child's rotation in its parent is still + cos * cos q + sin * sin q, its position origin + slide q [m]; both are
-    constant for a fixed edge.
+    A child's frame in its parent is still + cos * cos q + sin * sin q + slide * q, and still for a fixed edge.
     """
 
     ends: wp.array(dtype=wp.vec4i)
     relation: wp.array(dtype=wp.vec2f)
-    still: wp.array(dtype=wp.mat33f)
-    cos: wp.array(dtype=wp.mat33f)
-    sin: wp.array(dtype=wp.mat33f)
-    origin: wp.array(dtype=wp.vec3f)
-    slide: wp.array(dtype=wp.vec3f)
+    still: wp.array(dtype=frame34)
+    cos: wp.array(dtype=frame34)
+    sin: wp.array(dtype=frame34)
+    slide: wp.array(dtype=frame34)
 
 
 @wp.struct
@@ -44,15 +45,14 @@ class Bodies:
 
     body (B): posed link, shape of its hull, first piece, number of pieces. gate (B). link (B): the robot's link, of
     which the posed one may be a measured copy. region (B): the region the body is exempt in, -1 for none.
-    rotation, origin [m] (B): the hull's frame in the posed link.
+    frame (B): the hull's, in the posed link.
     """
 
     body: wp.array(dtype=wp.vec4i)
     gate: wp.array(dtype=wp.int32)
     link: wp.array(dtype=wp.int32)
     region: wp.array(dtype=wp.int32)
-    rotation: wp.array(dtype=wp.mat33f)
-    origin: wp.array(dtype=wp.vec3f)
+    frame: wp.array(dtype=frame34)
 
 
 @wp.struct
@@ -66,10 +66,16 @@ class Pieces:
 
 @wp.struct
 class Pairs:
-    """Checked pairs. pair (P): body a, body b, gate. reach [m] (P): sum of the two bounding spheres' radii."""
+    """Checked pairs. pair (P): body a, body b, gate. reach [m] (P): sum of the two bounding spheres' radii.
+
+    The same by bodies, the lower one's row and the other's column: number (B, width) and reaches (B, width) [m], of
+    what is no checked pair without a gate -1. width: B rounded up to a multiple of 64.
+    """
 
     pair: wp.array(dtype=wp.vec3i)
     reach: wp.array(dtype=wp.float32)
+    number: wp.array2d(dtype=wp.int32)
+    reaches: wp.array2d(dtype=wp.float32)
 
 
 @wp.struct
@@ -120,6 +126,7 @@ class Poses:
     Of the following, in blocks of LANES configurations (see `lanes`), lanes that are not finite hold no numbers:
     columns (blocks, C, LANES): values of the columns [q | measured], [rad or m]. links (blocks, L, 12, LANES), hulls
     (blocks, B, 12, LANES): the links' frames and those of the bodies' hulls, rotation row by row and then position [m].
+    Where there is one configuration on a CPU, frames have one lane: in a piece, they are sooner written than computed.
     """
 
     finite: wp.array(dtype=wp.int32)

@@ -20,7 +20,9 @@ _WINDOWS = (
     assert(m >= 0 && lane + NUM_LANES <= N && body >= 0 && body < poses.hulls.shape[1]);
     assert(block < poses.hulls.shape[0] && block < reach.lattice.shape[0] && block < reach.pads.shape[0]);
     assert(block < reach.windows.shape[0] && m + NUM_LANES <= reach.clearance.shape[0]);
-    const float* const hull = poses.hulls.data + (block * poses.hulls.shape[1] + body) * 12 * N + lane;
+    const int S = APART(poses.hulls);
+    assert(poses.hulls.shape[3] == S);
+    const float* const hull = poses.hulls.data + (block * poses.hulls.shape[1] + body) * 12 * S + lane;
     const float* const lattice = reach.lattice.data + block * 12 * N + lane;
     const float* const pads = reach.pads.data + block * 2 * N + lane;
     int* const windows = reach.windows.data + block * 13 * N + lane;
@@ -29,13 +31,13 @@ _WINDOWS = (
     const auto value = [](const float* at) WIDE { return *(const V*)at; };
     V away[3], position[3], extent[3], lever = 0.0f;
     for (int k = 0; k < 3; ++k)
-        away[k] = value(hull + (9 + k) * N) - value(lattice + (9 + k) * N);
+        away[k] = value(hull + (9 + k) * S) - value(lattice + (9 + k) * N);
     for (int i = 0; i < 3; ++i) {
         const V x = value(lattice + i * N), y = value(lattice + (3 + i) * N), z = value(lattice + (6 + i) * N);
         position[i] = x * away[0] + y * away[1] + z * away[2];
         extent[i] = 0.0f;
         for (int j = 0; j < 3; ++j) {
-            const V turn = x * value(hull + j * N) + y * value(hull + (3 + j) * N) + z * value(hull + (6 + j) * N);
+            const V turn = x * value(hull + j * S) + y * value(hull + (3 + j) * S) + z * value(hull + (6 + j) * S);
             extent[i] = extent[i] + SIZE(turn) * size[j];
         }
         lever = lever + SIZE(position[i]);
