@@ -12,7 +12,7 @@ from simulo.cli.fitting import show_auto, show_fitted, show_rules
 from simulo.cli.output import JsonFile, err, out, progress
 
 if TYPE_CHECKING:
-    from simulo.lowering.fit import Asked
+    from simulo.description.cuts import Asked
 
 _FIT = (
     "Put primitives around a link, or around all: capsule, box, chain2 or chain3 (of capsules), or auto, by --rule. "
@@ -68,7 +68,7 @@ def lower(
         return
     if auto and fit:
         raise typer.BadParameter("--auto chooses pieces of hulls; do one after the other", param_hint="--fit")
-    from simulo.lowering.fit import Asked
+    from simulo.description.cuts import Asked
 
     pieces = _counts(decompose, "--decompose")
     if auto:

@@ -22,6 +22,9 @@ FORMAT = 1
 FitChoice = Literal["A", "M", "B", "M1", "capsule", "chain2", "chain3", "box"]
 """What stands for a link: a primitive, a chain of capsules, or the fitter's choice by one of its rules."""
 
+Count = Annotated[int, Field(ge=1, le=64)]
+"""Parts that a link is cut into."""
+
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Triple = tuple[Number, Number, Number]
 
@@ -115,6 +118,15 @@ class DisabledPairEntry(_Part):
     reason: Annotated[str, Field(min_length=1)]
 
 
+class LinkCut(_Part):
+    """How a link is cut: into `slabs` across its longest axis, or into `pieces` by planes in any direction; 1: not.
+    fit: what is put around it instead."""
+
+    slabs: Count = 1
+    pieces: Count = 1
+    fit: FitChoice | None = None
+
+
 class RobotFile(_Part):
     """robot.yaml. rest_pose: joints that are not named rest at 0. tight_links: slabs a link is cut into; decompose:
     convex pieces it is cut into; fitted_links: links that primitives stand for, and which, or the rule that chooses.
@@ -135,8 +147,8 @@ class RobotFile(_Part):
     held_joints: dict[str, Number] = {}
     grippers: list[GripperEntry] = []
     rest_pose: dict[str, Number] = {}
-    tight_links: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
-    decompose: dict[str, Annotated[int, Field(ge=1, le=64)]] = {}
+    tight_links: dict[str, Count] = {}
+    decompose: dict[str, Count] = {}
     fitted_links: dict[str, FitChoice] = {}
     disabled_pairs: list[DisabledPairEntry] = []
     swept_disabled_pairs: list[DisabledPairEntry] = []
@@ -207,7 +219,8 @@ class CollisionFile(_Part):
     there are none. Any other link must have its geometry, or the file has lost some. linkage_stray [m]: per gripper,
     how far its linkage is from the declared relations at most. floating_base: given where the root link moves
     freely. twin_offsets [m]: how far each link of the twin is from this robot's; its CAD is in where within 1 mm.
-    srdf_sha256: of the SRDF whose pairs are among the exempt ones."""
+    srdf_sha256: of the SRDF whose pairs are among the exempt ones. asked_cuts: by link, what the command line asked
+    for and robot.yaml did not; absent where every cut is robot.yaml's own."""
 
     format: Literal[1]
     robot: str
@@ -225,6 +238,7 @@ class CollisionFile(_Part):
     floating_base: Literal[True] | None = None
     twin_offsets: dict[str, Number] | None = None
     srdf_sha256: str | None = None
+    asked_cuts: dict[str, LinkCut] | None = None
 
 
 _MOST_YAML = 1_000_000

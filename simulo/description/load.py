@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simulo.description.cuts import UNCUT, could_give, own_cuts, told
 from simulo.description.files import (
     CollisionFile,
     GeometryEntry,
@@ -68,6 +69,7 @@ def load_description(name_or_path: str | Path) -> RobotDescription:
     description = assemble(robot, collision, digest, str(folder))
     validate(description, str(folder))
     _refuse_lost_geometry(robot, collision, collision_path)
+    _refuse_other_cuts(robot, collision, collision_path)
     return description
 
 
@@ -148,13 +150,20 @@ def _refuse_lost_geometry(robot: RobotFile, collision: CollisionFile, path: Path
         if (link in collision.geometry) == (link in bare):
             problem = "has geometry and is listed as bare" if link in bare else "has no geometry"
             raise DescriptionError(f"{path}: link {link!r} {problem}; run `simulo lower {robot.name}` again")
-    for field in ("tight_links", "decompose", "fitted_links"):
-        for link in getattr(robot, field):
-            if link not in collision.geometry:
-                raise DescriptionError(
-                    f"{path.parent / ROBOT_FILE}: {field} names {link!r}, which is no link with geometry; "
-                    f"there are: {', '.join(collision.geometry)}"
-                )
+
+
+def _refuse_other_cuts(robot: RobotFile, collision: CollisionFile, path: Path) -> None:
+    """Each link must have been cut as robot.yaml now says, but where a command line asked otherwise, and it says so."""
+    own = own_cuts(robot, collision.geometry, str(robot.folder / ROBOT_FILE))
+    asked = collision.asked_cuts or {}
+    for link, entry in collision.geometry.items():
+        cut = asked.get(link) or own.get(link, UNCUT)
+        if not could_give(cut, entry.pieces):
+            says = "the command line asked" if link in asked else f"{ROBOT_FILE} now asks"
+            raise DescriptionError(
+                f"{path}: link {link!r} was lowered to {len(entry.pieces)} piece(s), but {says} for it as {told(cut)}; "
+                f"run `simulo lower {robot.name}` again"
+            )
 
 
 def declared_relations(robot: RobotFile, where: str) -> dict[str, MimicRelation]:

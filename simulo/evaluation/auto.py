@@ -19,11 +19,12 @@ import trimesh
 
 from simulo.collision import CollisionChecker, build_clearance, build_model
 from simulo.description import LinkGeometry, RobotDescription, load_description
+from simulo.description.files import LinkCut
 from simulo.description.load import load_robot_file
 from simulo.evaluation.configuration import uniform
 from simulo.evaluation.sweep import SEED, Counts, judged_poses, one_hull_each
 from simulo.lowering import link_meshes
-from simulo.lowering.fit import LinkCut, fit_link
+from simulo.lowering.fit import fit_link
 
 MORE = {1: 4, 4: 8, 8: 16}
 """Pieces that a link is cut into next."""

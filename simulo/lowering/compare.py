@@ -14,7 +14,7 @@ from simulo.description.schema import ConvexPiece
 from simulo.lowering.sampling import on_triangles, thinned
 from simulo.lowering.solids import points_within, stand_out
 
-_KINEMATICS = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "bare_links", "srdf_sha256")
+_WHOLE = ("source", "links", "joints", "mimic_joints", "fixed_attachments", "bare_links", "srdf_sha256", "asked_cuts")
 
 _SAMPLES_ACROSS = 60
 _LAYERS = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -23,7 +23,7 @@ _LAYERS = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 def differences(committed: CollisionFile, lowered: CollisionFile) -> list[str]:
     """One sentence per part that differs; geometry says whether the committed one is looser, and by how much."""
-    found = [f"{part} differ" for part in _KINEMATICS if getattr(committed, part) != getattr(lowered, part)]
+    found = [f"{part} differ" for part in _WHOLE if getattr(committed, part) != getattr(lowered, part)]
     found += _exemptions(committed.exempt_pairs, lowered.exempt_pairs)
     for kind in ("geometry", "swept"):
         old, new = getattr(committed, kind), getattr(lowered, kind)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 import trimesh
 from numpy.typing import NDArray
 
-from simulo.description.files import FitChoice, RobotFile
+from simulo.description.cuts import UNCUT
+from simulo.description.files import LinkCut
 from simulo.description.schema import ConvexPiece, LinkGeometry
 from simulo.errors import LoweringError
 from simulo.lowering.decompose import decompose
@@ -20,61 +17,8 @@ from simulo.lowering.primitives import Candidate, Solid
 from simulo.lowering.slabs import split_points
 from simulo.lowering.solids import points_around, stand_out, standing_out
 
-
-@dataclass(frozen=True)
-class LinkCut:
-    """How a link is cut: into `slabs` across its longest axis, or into `pieces` by planes in any direction; 1: not.
-    fit: what is put around it instead."""
-
-    slabs: int = 1
-    pieces: int = 1
-    fit: FitChoice | None = None
-
-
-UNCUT = LinkCut()
 _ROUNDED = 1e-8  # m: of the headroom, what numbers on the grid may take
 _SEAM = 1e-4  # m: of the headroom, what tells apart on which side of a seam a part of a triangle lies
-ALL_LINKS = "all"
-"""Stands, among the links to fit primitives around, for every link that nothing else is said of."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a command line asks of links, over robot.yaml's own: slabs, pieces and primitives by link."""
-
-    tight_links: Mapping[str, int] = field(default_factory=dict)
-    decompose: Mapping[str, int] = field(default_factory=dict)
-    fitted_links: Mapping[str, FitChoice] = field(default_factory=dict)
-
-
-def merged_cuts(robot: RobotFile, asked: Asked, links: Collection[str], where: str) -> dict[str, LinkCut]:
-    """robot.yaml's cuts with the asked for ones over them, by link. links: those with geometry.
-
-    Raises LoweringError for a link that is to be cut in two ways, or that has no geometry.
-    """
-    own, over = (_cuts(source, where) for source in (robot, asked))
-    everywhere = over.pop(ALL_LINKS, None) if ALL_LINKS not in links else None
-    cuts = own | ({} if everywhere is None else dict.fromkeys(links, everywhere)) | over
-    for link in cuts:
-        if link not in links:
-            raise LoweringError(f"{where}: {link!r} has no geometry in the model; links: {', '.join(links)}")
-    return cuts
-
-
-def _cuts(source: RobotFile | Asked, where: str) -> dict[str, LinkCut]:
-    ways = (
-        {link: LinkCut(slabs=count) for link, count in source.tight_links.items()},
-        {link: LinkCut(pieces=count) for link, count in source.decompose.items()},
-        {link: LinkCut(fit=choice) for link, choice in source.fitted_links.items()},
-    )
-    named = Counter(link for way in ways for link in way)
-    for link, count in named.items():
-        if count > 1:
-            raise LoweringError(
-                f"{where}: link {link!r} is to be cut in {count} ways; give it one of --tight-link, --decompose and "
-                "--fit (tight_links, decompose and fitted_links in robot.yaml)"
-            )
-    return ways[0] | ways[1] | ways[2]
 
 
 def fitted_link(candidate: Candidate, link: str, mesh: trimesh.Trimesh | None = None) -> LinkGeometry:

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import trimesh
 
+from simulo.description.cuts import UNCUT, Asked, merged_cuts, overrides, own_cuts
 from simulo.description.files import (
     CollisionFile,
     DisabledPairEntry,
     EdgeEntry,
     JointEdgeEntry,
+    LinkCut,
     MimicEdgeEntry,
     PoseEntry,
     RobotFile,
@@ -29,7 +31,7 @@ from simulo.description.validate import validate
 from simulo.errors import LoweringError
 from simulo.lowering.agreement import refuse_disagreement
 from simulo.lowering.exemptions import exempt_pairs
-from simulo.lowering.fit import UNCUT, Asked, fit_link, fitted_link, merged_cuts
+from simulo.lowering.fit import fit_link, fitted_link
 from simulo.lowering.linkage import hold_joints, linkage_stray
 from simulo.lowering.mjcf import read_mjcf
 from simulo.lowering.model import ModelJoint, RobotModel, link_mesh
@@ -100,7 +102,9 @@ def lower_robot(
     srdf = folder / robot.srdf if srdf is None and robot.srdf is not None else srdf
     rows = [] if srdf is None else _srdf_rows(robot, srdf, model, geometry)
     digest = None if srdf is None else hashlib.sha256(srdf.read_bytes()).hexdigest()
-    description, collision = _finished(robot, _Read(files, model, meshes, rows, digest, twin_offsets, where), geometry)
+    over = overrides(own_cuts(robot, meshes, where), cuts)
+    read = _Read(files, model, meshes, rows, digest, twin_offsets, over, where)
+    description, collision = _finished(robot, read, geometry)
     return LoweredRobot(description, collision, collision_text(collision), fitted, chosen)
 
 
@@ -144,8 +148,8 @@ def read_model(robot: RobotFile, files: ModelFiles) -> RobotModel:
 
 @dataclass(frozen=True)
 class _Read:
-    """All that the files on this machine say about a robot. rows, srdf_sha256: the SRDF's; where: robot.yaml, for
-    errors."""
+    """All that the files on this machine and the command line say about a robot. rows, srdf_sha256: the SRDF's;
+    asked_cuts: those that are not robot.yaml's; where: robot.yaml, for errors."""
 
     files: ModelFiles
     model: RobotModel
@@ -153,6 +157,7 @@ class _Read:
     rows: list[DisabledPairEntry]
     srdf_sha256: str | None
     twin_offsets: dict[str, float] | None
+    asked_cuts: dict[str, LinkCut]
     where: str
 
 
@@ -181,6 +186,7 @@ def _finished(
         floating_base=True if model.floating else None,
         twin_offsets=read.twin_offsets,
         srdf_sha256=read.srdf_sha256,
+        asked_cuts=read.asked_cuts or None,
     )
     draft = assemble(robot, bare, "", where)
     strays = linkage_stray(read.files, model, draft, meshes)

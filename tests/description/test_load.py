@@ -228,8 +228,29 @@ MIMIC = f"{LEFT}_finger_joint2"
         ),
         case(pair("a", "b", " "), ("a", "b"), id="pair-blank-reason"),
         case(lambda d: d.update(touch_links=["ghost"]), ("touch_links", "'ghost'"), id="touch-links"),
-        case(lambda d: d.update(tight_links={"ghost": 2}), ("tight_links", "'ghost'"), id="tight-ghost"),
-        case(lambda d: d.update(decompose={"ghost": 2}), ("decompose", "'ghost'"), id="decompose-ghost"),
+        case(lambda d: d.update(tight_links={"ghost": 2}), ("robot.yaml", "'ghost'", "no geometry"), id="tight-ghost"),
+        case(lambda d: d.update(decompose={"ghost": 2}), ("'ghost'", "no geometry"), id="decompose-ghost"),
+        case(
+            lambda d: d["decompose"].update({f"{LEFT}_ee_inner_finger": 8}),
+            (f"{LEFT}_ee_inner_finger", "to 10 piece(s)", "now asks for it as 8 pieces", "simulo lower openarm"),
+            id="pieces-not-lowered",
+        ),
+        case(
+            lambda d: d.update(tight_links={"openarm_body_link0": 3}),
+            ("openarm_body_link0", "4 piece(s)", "as 3 slabs"), id="slabs-not-lowered",
+        ),
+        case(
+            lambda d: d["decompose"].pop(f"{LEFT}_ee_inner_finger"),
+            (f"{LEFT}_ee_inner_finger", "10 piece(s)", "as one hull"), id="pieces-dropped",
+        ),
+        case(
+            lambda d: d.update(fitted_links={f"{LEFT}_link1": "M"}),
+            (f"{LEFT}_link1", "1 piece(s)", "as fitted with M"), id="fit-not-lowered",
+        ),
+        case(
+            lambda d: d.update(fitted_links={"openarm_body_link0": "box"}),
+            ("openarm_body_link0", "cut in 2 ways"), id="two-ways",
+        ),
         case(
             lambda d: gripper(d).update(hand_link="openarm_right_ee_base_link"),
             ("'left'", "openarm_right_ee_base_link", "does not hang on"), id="hand-of-the-other-arm",

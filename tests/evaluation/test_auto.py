@@ -9,10 +9,10 @@ import pytest
 from simulo.cli.fitting import show_auto, show_rules
 from simulo.cli.lower import lower_command
 from simulo.description import load_description
+from simulo.description.cuts import Asked
 from simulo.evaluation.auto import choose_pieces
 from simulo.evaluation.rules import refusals
 from simulo.lowering import link_meshes
-from simulo.lowering.fit import Asked
 from simulo.lowering.rules import link_candidates, totals
 from tests.lowering.urdf_text import joint, link, robot
 

@@ -5,12 +5,13 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from simulo.description.files import RobotFile
-from simulo.errors import LoweringError
+from simulo.description.cuts import Asked, merged_cuts
+from simulo.description.files import LinkCut, RobotFile
+from simulo.errors import DescriptionError, LoweringError
 from simulo.lowering.clip import Plane, Surface, cut, sides
 from simulo.lowering.closed import Matter
 from simulo.lowering.decompose import cell_corners, decompose
-from simulo.lowering.fit import Asked, LinkCut, fit_link, merged_cuts
+from simulo.lowering.fit import fit_link
 from simulo.lowering.hull import is_closed, is_whole
 from simulo.lowering.model import concatenate
 
@@ -181,6 +182,6 @@ def test_a_link_is_cut_one_way_or_the_other() -> None:
     assert merged_cuts(robot, Asked(decompose={"a": 5}), "abc", "r") == {"a": LinkCut(pieces=5), "b": LinkCut(pieces=4)}
     assert merged_cuts(robot, Asked({"b": 2}), "abc", "r")["b"] == LinkCut(slabs=2)
     with pytest.raises(
-        LoweringError, match="link 'c' is to be cut in 2 ways; give it one of --tight-link, --decompose"
+        DescriptionError, match="link 'c' is to be cut in 2 ways; give it one of --tight-link, --decompose"
     ):
         merged_cuts(robot, Asked({"c": 2}, {"c": 2}), "abc", "robot.yaml")

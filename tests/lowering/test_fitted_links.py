@@ -22,7 +22,8 @@ from simulo.cli.fitting import show_fitted
 from simulo.cli.lower import lower_command
 from simulo.description import ConvexPiece, LinkGeometry, load_description
 from simulo.description.certificate import refuse_unproven_geometry
-from simulo.description.files import CollisionFile, parse_collision_file
+from simulo.description.cuts import Asked, merged_cuts
+from simulo.description.files import CollisionFile, LinkCut, parse_collision_file
 from simulo.description.load import load_robot_file
 from simulo.errors import DescriptionError, LoweringError
 from simulo.evaluation.auto import choose_pieces
@@ -31,7 +32,7 @@ from simulo.evaluation.sweep import sweep
 from simulo.evaluation.sweep_report import robot_page
 from simulo.lowering import LoweredRobot, link_meshes, lower_robot
 from simulo.lowering.compare import differences
-from simulo.lowering.fit import Asked, LinkCut, fitted_link, merged_cuts
+from simulo.lowering.fit import fitted_link
 from simulo.lowering.pieces import ball_piece, fit_piece
 from simulo.lowering.primitives import RULES, choose
 from simulo.lowering.rules import link_candidates
@@ -212,11 +213,11 @@ def test_the_command_refuses_what_it_cannot_fit(tmp_path: Path, options: list[st
 
 
 def test_links_that_cannot_be_fitted_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(LoweringError, match=r"robot.yaml.*'ghost' has no geometry.*base, bend, rod, tip"):
+    with pytest.raises(DescriptionError, match=r"robot.yaml.*'ghost' has no geometry.*base, bend, rod, tip"):
         lower_robot(declare(tmp_path, fitted_links={"ghost": "M"}))
-    with pytest.raises(LoweringError, match="link 'rod' is to be cut in 2 ways.*--fit"):
+    with pytest.raises(DescriptionError, match="link 'rod' is to be cut in 2 ways.*--fit"):
         lower_robot(declare(tmp_path, fitted_links={"rod": "M"}, decompose={"rod": 2}))
-    with pytest.raises(LoweringError, match="link 'rod' is to be cut in 3 ways"):
+    with pytest.raises(DescriptionError, match="link 'rod' is to be cut in 3 ways"):
         lower_robot(declare(tmp_path), Asked({"rod": 2}, {"rod": 2}, {"rod": "box"}))
     with pytest.raises(DescriptionError, match=r"robot.yaml: fitted_links.rod"):
         lower_robot(declare(tmp_path, fitted_links={"rod": "sphere"}))

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from simulo.description import load_description, reference_fk
+from simulo.description.cuts import Asked
 from simulo.errors import DescriptionError, LoweringError, ModelSourceError
 from simulo.lowering import lower_robot
-from simulo.lowering.fit import Asked
 from tests.lowering.urdf_text import gripper, joint, link, robot, shape
 
 SOURCE = {"package": "tiny-model", "version": "1", "path": "tiny/r.urdf", "licence": "CC0-1.0", "format": "urdf"}
@@ -181,7 +181,7 @@ def test_rigid_groups_are_exempt_and_their_neighbours_are_not(workshop: Workshop
 
 def test_a_link_without_shapes_is_a_frame_and_nothing_else(workshop: Workshop) -> None:
     text = robot(link("world", ""), link("a"), joint("stand", "fixed", "world", "a", xyz="0 0 0.7"))
-    with pytest.raises(LoweringError, match="'world' has no geometry"):
+    with pytest.raises(DescriptionError, match="'world' has no geometry"):
         lower_robot(workshop.robot(text, "world", []), Asked({"world": 2}))
     description = load_description(workshop.robot(text, "world", []) and workshop.lowered())
     assert list(description.geometry) == ["a"]
