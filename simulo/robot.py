@@ -16,7 +16,7 @@ from simulo.handles import Articulation, CommandLatch, LivePositions, SurfaceToo
 from simulo.indexing import EnvIds, resolve_env_ids, resolve_joint_ids
 from simulo.names import match_names
 from simulo.pose import Pose, checked_pose
-from simulo.tensors import real_tensor
+from simulo.tensors import real_rows, real_tensor
 
 
 class Robot:
@@ -164,7 +164,7 @@ class Robot:
     def set_joint_positions(self, values: Tensor | ArrayLike, env_ids: EnvIds | None = None) -> None:
         """Teleport the actuated joints [rad or m], (num_actuated,) or (M, num_actuated), at rest; targets follow."""
         ids = resolve_env_ids(env_ids, self.num_envs)
-        positions = _rows(values, len(ids), self.num_actuated, "joint positions")
+        positions = real_rows(values, len(ids), self.num_actuated, "joint positions")
         if not torch.isfinite(positions).all():
             raise ValueError(f"robot {self.name!r}: joint positions to set are not finite")
         positions = self._coupling.extend(positions)
@@ -194,7 +194,7 @@ class Robot:
         driven = columns < self.num_actuated
         bound.articulation.check_mode(CommandMode.POSITION, columns[driven].tolist())
         ids = resolve_env_ids(env_ids, self.num_envs)
-        rows = _rows(values, len(ids), len(columns), "position targets")
+        rows = real_rows(values, len(ids), len(columns), "position targets")
         if not driven.all():
             self._coupling.check_followers(rows, columns, self.joint_names)
             rows, columns = rows[:, driven], columns[driven]
@@ -242,7 +242,7 @@ class Robot:
         columns = self._columns(range(self.num_actuated) if joint_ids is None else joint_ids)
         self._refuse_followers(columns)
         bound.articulation.check_mode(mode, columns.tolist())
-        rows = _rows(values, len(ids), len(columns), f"{mode.name.lower()} targets")
+        rows = real_rows(values, len(ids), len(columns), f"{mode.name.lower()} targets")
         bound.commands.write(mode, rows, columns, ids)
 
     def _refuse_followers(self, columns: Tensor) -> None:
@@ -414,14 +414,3 @@ class Robot:
 
 class _Unattached:
     """Stands in for the binding before an environment builds the robot."""
-
-
-def _rows(values: Tensor | ArrayLike, num_rows: int, width: int, what: str) -> Tensor:
-    """Values as float32, shape (num_rows, width): from a scalar, (width,) or (num_rows, width). Never written to."""
-    tensor = real_tensor(values, what).to(torch.float32)
-    if tensor.ndim == 0 or tensor.shape == (width,) or tensor.shape == (num_rows, width):
-        return tensor.expand(num_rows, width)
-    raise ValueError(
-        f"{what} of {width} joints in {num_rows} environments must have shape ({width},) or ({num_rows}, {width}), "
-        f"got {tuple(tensor.shape)}"
-    )

@@ -39,6 +39,17 @@ def real_tensor(values: Tensor | ArrayLike, what: str) -> Tensor:
     return tensor
 
 
+def real_rows(values: Tensor | ArrayLike, num_rows: int, width: int, what: str) -> Tensor:
+    """Values as float32, shape (num_rows, width): from a scalar, (width,) or (num_rows, width). Never written to."""
+    tensor = real_tensor(values, what).to(torch.float32)
+    if tensor.ndim == 0 or tensor.shape == (width,) or tensor.shape == (num_rows, width):
+        return tensor.expand(num_rows, width)
+    raise ValueError(
+        f"{what} of {width} joints in {num_rows} environments must have shape ({width},) or ({num_rows}, {width}), "
+        f"got {tuple(tensor.shape)}"
+    )
+
+
 def host_array(tensor: Tensor) -> NDArray | None:
     """NumPy's view of a tensor's memory, None off the CPU.
 
