@@ -64,8 +64,7 @@ def gate(
     table = Table("stage", "p50 (us)", "p95 (us)", title=f"{title}: microseconds per configuration")
     for stage, row in figures["stages"].items():
         table.add_row(stage, *(figure(row["us_per_configuration"][key], 2) for key in ("p50", "p95")))
-    if figures["stages"]:
-        out.print(table)
+    out.print(table)
     kernel = Table("fk + self, one core", "p50 (us)", "p95 (us)", "ratio", title=f"{robot}, {figures['pairs']} pairs")
     spread = [(f"batch {row['batch']}", row, "") for row in figures["batches"]]
     spread.append(("least distance of all pairs", figures["distances"], ""))

@@ -2,7 +2,8 @@
 
 The share is measured on the task as it runs, with the map that its cameras make; the time that perception itself takes
 is left out. The stages are then timed one by one on the same motion and the last map, with a box in every hand, so that
-each has work. Times are wall clock on this machine: compare the ratios of one run, not two runs.
+each has work; of a robot without a task on configurations drawn within its limits and on cells drawn before it. Times
+are wall clock on this machine: compare the ratios of one run, not two runs.
 """
 
 from __future__ import annotations
@@ -16,10 +17,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from simulo.collision import CollisionChecker, ConvexShape, Payload, VoxelGrid, build_clearance, build_model
-from simulo.description import load_description
+from simulo.collision import (
+    CollisionChecker,
+    CollisionModel,
+    ConvexShape,
+    Payload,
+    VoxelGrid,
+    build_clearance,
+    build_model,
+)
+from simulo.description import RobotDescription, load_description
+from simulo.device import resolve_device
 from simulo.env import LearningEnv
-from simulo.evaluation.batch_speed import bench_batches
+from simulo.evaluation.batch_speed import DENSITY, FINE, bench_batches, maps
+from simulo.evaluation.configuration import uniform
 from simulo.evaluation.kernel_speed import BATCHES, bench_kernel
 from simulo.evaluation.plain import plain
 from simulo.evaluation.task_file import load_task_class
@@ -30,7 +41,6 @@ from simulo.props import Box
 
 TASKS = {"openarm": "tasks/pick_place.py"}
 """The task whose motion a robot is measured on."""
-NO_TASK: dict[str, Any] = {"share_of_step": None, "gate_us": None, "physics_us": None, "stages": {}}
 
 WARM_UP = 20
 HELD = Box((0.03, 0.03, 0.10))
@@ -77,19 +87,20 @@ def bench_gate(
 ) -> dict[str, Any]:
     """The JSON of `simulo bench gate`. Raises SimuloError for a robot that there is not.
 
-    `share_of_step` is the gate's median time over the median time of physics in the same policy steps, and null, with
-    no stages, for a robot that there is no task for. `total` is a whole check, Python included; the stages are their
-    kernels alone. What `batches`, `peers` and `ratio` are, `kernel_speed.bench_kernel` says: they are for one core.
+    `share_of_step` is the gate's median time over the median time of physics in the same policy steps, and null for a
+    robot that there is no task for. `total` is a whole check, Python included; the stages are their kernels alone. What
+    `batches`, `peers` and `ratio` are, `kernel_speed.bench_kernel` says: they are for one core.
     `worlds`: see `world_speed.bench_world`; `checks`: see `batch_speed.bench_batches`; both empty without `worlds`.
     as_published: of the robot as `plain.plain` has it, and so with no task.
     """
     description = load_description(robot)
     if as_published:
         description = plain(description)
-    on_task = NO_TASK
+    model = build_model(description)
     if robot in TASKS and not as_published:
         on_task = _on_task(robot, envs, horizon, device, steps, report)
-    model = build_model(description)
+    else:
+        on_task = _off_task(description, model, envs, horizon, device, steps, report)
     kernel = bench_kernel(description, model, batches, report)
     more: dict[str, Any] = {"worlds": [], "checks": {"sizes": [], "densities": []}}
     if worlds:
@@ -106,7 +117,8 @@ def _on_task(robot: str, envs: int, horizon: int, device: str, steps: int, repor
     gate.set_world(perception)
     env.reset(seed=0)
     motion = _run(env, gate, perception, steps, report)
-    stages = _stages(gate, perception.mapper.voxel_grid(), motion.commanded, horizon, report)
+    checker = _checker(gate.description, gate.model, perception.mapper.voxel_grid(), envs, horizon, gate.device)
+    stages = _stages(gate.check, checker, motion.commanded, report)
     env.close()
     return {
         "device": str(env.device),
@@ -134,17 +146,51 @@ def _run(env: LearningEnv, gate: CollisionGate, perception: DeploySimPerception,
     return Motion(torch.stack(commanded[WARM_UP:]), gate_times, physics_times)
 
 
-def _stages(gate: CollisionGate, grid: VoxelGrid, commanded: Tensor, horizon: int, report: Report) -> dict[str, Any]:
-    """A whole check, and each stage's kernel alone, per configuration, on the motion that was run."""
-    steps, envs, _dof = commanded.shape
-    clearance = build_clearance(gate.model)
-    checker = CollisionChecker(gate.model, envs, horizon, device=gate.device, clearance=clearance)
+def _off_task(
+    description: RobotDescription,
+    model: CollisionModel,
+    envs: int,
+    horizon: int,
+    device: str,
+    steps: int,
+    report: Report,
+) -> dict[str, Any]:
+    """The stages on drawn configurations and cells; no share of a policy step."""
+    checker = _checker(
+        description, model, maps(envs, FINE, DENSITY, device=device), envs, horizon, resolve_device(device)
+    )
+    drawn = uniform(description, np.random.default_rng(0).random((steps * envs, model.num_joints)))
+    commanded = torch.from_numpy(drawn).to(checker.device).view(steps, envs, model.num_joints)
+    stages = _stages(checker.check, checker, commanded, report)
+    return {"share_of_step": None, "gate_us": None, "physics_us": None, "stages": stages}
+
+
+def _checker(
+    description: RobotDescription,
+    model: CollisionModel,
+    grid: VoxelGrid,
+    envs: int,
+    horizon: int,
+    device: torch.device,
+) -> CollisionChecker:
+    """One whose every stage has work."""
+    checker = CollisionChecker(model, envs, horizon, device=device, clearance=build_clearance(model))
     checker.set_voxels(grid)
-    for hand in gate.description.grippers:
-        pose = torch.tensor([*hand.grasp_frame.position, *hand.grasp_frame.orientation_wxyz], device=gate.device)
+    for hand in description.grippers:
+        pose = torch.tensor([*hand.grasp_frame.position, *hand.grasp_frame.orientation_wxyz], device=device)
         checker.attach(Payload(hand.name, ConvexShape.box(HELD.size), pose.expand(envs, 7)))
-    watches = {name: _Stopwatch(_waited_for(launch, gate.device)) for name, launch in checker.stages().items()}
-    whole = _Stopwatch(_waited_for(gate.check, gate.device))
+    return checker
+
+
+def _stages(
+    check: Callable[[Tensor], object], checker: CollisionChecker, commanded: Tensor, report: Report
+) -> dict[str, Any]:
+    """`check` as "total", and each of the checker's stages alone, per configuration. commanded [rad or m], shape
+    (steps, num_envs, num_joints)."""
+    steps, envs, _dof = commanded.shape
+    horizon = checker.sizes.horizon
+    watches = {name: _Stopwatch(_waited_for(launch, checker.device)) for name, launch in checker.stages().items()}
+    whole = _Stopwatch(_waited_for(check, checker.device))
     for step in range(horizon, steps + 1):
         rows = commanded[step - horizon : step].transpose(0, 1).contiguous()
         whole(rows)
