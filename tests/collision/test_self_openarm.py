@@ -9,16 +9,19 @@ import pytest
 import torch
 
 from simulo.collision import CollisionChecker, CollisionModel, Kind
-from simulo.collision.reference import posed_pieces, self_distances
+from simulo.collision.reference import self_distances
 from simulo.description import RobotDescription
-from tests.collision.oracle import build_oracle, separated
+from tests.collision.oracle import build_oracle
 from tests.collision.test_fk import uniform
 
 SEED = 20260924
+RESOLUTION = 10e-6
+"""[m] So near, float32 does not tell clear from touching."""
 
 
 def compare(description: RobotDescription, model: CollisionModel, poses: int) -> tuple[int, int, int]:
-    """Contacts, missed and false stops over seeded poses; disputes go to a separating plane in double."""
+    """Contacts, missed and false stops over seeded poses. A stop within RESOLUTION of contact, in double, is no false
+    one: the wrists, mostly millimetres apart, are that near in 1 of 2500 poses."""
     q = uniform(description, poses, SEED)
     checker, oracle = CollisionChecker(model, 500), build_oracle(description)
     contacts = missed = false = 0
@@ -35,8 +38,11 @@ def compare(description: RobotDescription, model: CollisionModel, poses: int) ->
                 missed += 1
                 continue
             a, b = (model.link_names[int(p[i])] for p in (verdict.party_a, verdict.party_b))
-            pieces = posed_pieces(description, row)
-            false += all(separated(p, r) for p in pieces[a] for r in pieces[b])
+            false += all(
+                pair.distance > RESOLUTION
+                for pair in self_distances(description, row)
+                if {a, b} == {pair.link_a, pair.link_b}
+            )
     return contacts, missed, false
 
 
