@@ -117,7 +117,7 @@ def test_coals_octree_and_the_check_agree_on_cells_against_balls() -> None:
     hits = np.array([peer.collides(position) for position in peer.positions(q)])
     assert 30 < (hits & alone).sum() < alone.sum() - 30
     assert not (hits & alone & ~refused).any(), "missed"
-    assert (refused & alone & ~hits).sum() <= 1, "nearer than the slack of 5 um at most"
+    assert (refused & alone & ~hits).sum() <= 1, "nearer than the slack of 2.5 um at most"
 
 
 def test_pictures_show_a_polyhedron_around_the_balls() -> None:

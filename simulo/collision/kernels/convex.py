@@ -15,7 +15,7 @@ import warp as wp
 
 from simulo.collision.kernels.shapes import BOX, Shapes, furthest, look_up, support
 
-SLACK = wp.constant(wp.float32(5.0e-6))  # m: 20 times the measured float32 error of kinematics and supports together
+SLACK = wp.constant(wp.float32(2.5e-6))  # m: 10 times the measured float32 error of kinematics and supports together
 # What float32 makes of a length: rotations are good to about 3e-7 and shapes turn on levers as long as they are.
 ROUNDING = wp.constant(wp.float32(6.0e-7))
 TOLERANCE = wp.constant(wp.float32(2.5e-6))  # m: upper minus lower bound at which a distance counts as found
