@@ -167,7 +167,9 @@ class Launches:
             ),
         }  # fmt: skip
         if self._motion is not None:
-            parts = (bodies, pieces, self._pairs, shapes, primitives, lattice, payloads, regions)
+            parts = (
+                bodies, pieces, self._pairs, self._clearance, shapes, primitives, lattice, payloads, regions,
+            )  # fmt: skip
             self._add_motion(self._motion, scene_of(parts, *self._codes), expected)
 
     def _add_motion(self, motion: MotionBuffers, scene: Any, expected: Any) -> None:

@@ -59,9 +59,9 @@ class MotionBuffers:
 
 
 def scene_of(parts: Sequence[Any], first_payload: int, first_primitive: int) -> Scene:
-    """parts: bodies, pieces, pairs, shapes, primitives, grid, payloads, regions."""
+    """parts: bodies, pieces, pairs, clearance, shapes, primitives, grid, payloads, regions."""
     out = Scene()
-    names = ("bodies", "pieces", "pairs", "shapes", "primitives", "grid", "payloads", "regions")
+    names = ("bodies", "pieces", "pairs", "clearance", "shapes", "primitives", "grid", "payloads", "regions")
     for name, part in zip(names, parts, strict=True):
         setattr(out, name, part)
     out.first_payload, out.first_primitive = first_payload, first_primitive

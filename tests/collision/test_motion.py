@@ -16,6 +16,7 @@ from simulo.collision import (
     Payload,
     Primitives,
     VoxelGrid,
+    build_clearance,
     build_model,
     build_motion_bounds,
 )
@@ -34,7 +35,8 @@ def limits_of(robot: RobotDescription) -> list[tuple[float, float]]:
 
 def moving_checker(robot: RobotDescription, num_envs: int, **options) -> CollisionChecker:
     model = build_model(robot)
-    return CollisionChecker(model, num_envs, motion=build_motion_bounds(model), **options)
+    maps = build_clearance(model)
+    return CollisionChecker(model, num_envs, motion=build_motion_bounds(model), clearance=maps, **options)
 
 
 def draw(robot: RobotDescription, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -177,14 +179,15 @@ def test_nothing_that_samples_of_the_way_meet_is_called_clear(name: str, openarm
     wide = CollisionChecker(model, len(start))
     kept = (wide.check(ends[0]).clear & wide.check(ends[1]).clear).nonzero().flatten()[:count]
     here, there = (v[kept] for v in ends)
-    checker = CollisionChecker(model, len(kept), motion=build_motion_bounds(model))
+    bounds, maps = build_motion_bounds(model), build_clearance(model)
+    checker = CollisionChecker(model, len(kept), motion=bounds, clearance=maps)
     verdict = checker.check(there, start=here)
     share = torch.linspace(0.0, 1.0, SAMPLES)[:, None]
     met = torch.tensor([not plain.check(a + share * (b - a)).clear.all() for a, b in zip(here, there, strict=True)])
     assert not (verdict.clear & met).any()
     assert met.sum() > 3, "ways that pass through something"
     assert (~verdict.clear & ~met).sum() <= 0.01 * len(kept), "and what is refused is nearly always met"
-    alone = CollisionChecker(model, 1, motion=build_motion_bounds(model))
+    alone = CollisionChecker(model, 1, motion=bounds, clearance=maps)
     for i in (0, len(kept) - 1, *(~verdict.clear).nonzero().flatten()[:3].tolist()):
         assert torch.equal(alone.check(there[i : i + 1], start=here[i : i + 1]).block[:, 0], verdict.block[:, i])
 

@@ -10,6 +10,7 @@ import warp as wp
 from simulo.collision.kernels.alone import pose_lanes
 from simulo.collision.kernels.bits import is_number, lowest_bit
 from simulo.collision.kernels.bodies import part_of
+from simulo.collision.kernels.clearance import clear_along
 from simulo.collision.kernels.lanes import lanes_at_once
 from simulo.collision.kernels.surroundings import body_frame
 from simulo.collision.kernels.types import LANES, Levers, Poses, Query, Tree, Way
@@ -128,9 +129,11 @@ def pair_filter_kernel(first: wp.int32, scene: Scene, levers: Levers, query: Que
             p = 32 * w + lowest_bit(word)
             word = word & (word - wp.uint32(1))
             if not (inside and levers.always[p] > margin):
-                if pair_on_way(scene, poses, m, p, 0.5 * row_motion(levers, way, m, p) + margin).hit != 0:
-                    way.left[m, num] = p
-                    num += 1
+                motion = row_motion(levers, way, m, p)
+                if not clear_along(scene.clearance, query, way, m, env, p, motion, margin):
+                    if pair_on_way(scene, poses, m, p, 0.5 * motion + margin).hit != 0:
+                        way.left[m, num] = p
+                        num += 1
     way.num[m, 0] = num
 
 

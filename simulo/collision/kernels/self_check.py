@@ -9,11 +9,11 @@ import warp as wp
 from simulo.collision.kernels.alone import near_alone
 from simulo.collision.kernels.bits import lowest_bit
 from simulo.collision.kernels.bodies import bounded, part_of, parts_gap
+from simulo.collision.kernels.clearance import known_clearance
 from simulo.collision.kernels.findings import PAST_MARGIN, counted, enough, new_tally, store
 from simulo.collision.kernels.lanes import lanes_at_once, near_block, near_one, position_at, rotation_at
 from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import (
-    CLEARANCE_UNIT,
     LANES,
     Bodies,
     Clearance,
@@ -44,24 +44,6 @@ def near_all(
         near_one(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
     else:
         near_block(bodies, pairs, shapes, query, poses, m, ROOM, near_out)
-
-
-@wp.func
-def known_clearance(clearance: Clearance, poses: Poses, m: wp.int32, pair: wp.int32) -> wp.float32:
-    """What configuration m's cell of the pair's map says [m]; 0 where there is no map, or m is past its edges."""
-    head = clearance.head[pair]
-    if head[0] < 0:
-        return 0.0
-    place = clearance.place[pair]
-    block = m // LANES
-    lane = m % LANES
-    x = (poses.columns[block, head[3] & 0xFFFF, lane] - place[0]) * place[1]
-    y = (poses.columns[block, head[3] >> 16, lane] - place[2]) * place[3]
-    # Written so that what is not a number is past the edges.
-    if not (x >= 0.0 and x < wp.float32(head[1]) and y >= 0.0 and y < wp.float32(head[2])):
-        return 0.0
-    code = wp.float32(clearance.cells[head[0] + wp.int32(x) * head[2] + wp.int32(y)])
-    return code * code * CLEARANCE_UNIT
 
 
 @wp.func

@@ -15,6 +15,7 @@ from simulo.collision.kernels.shapes import Shapes
 from simulo.collision.kernels.types import (
     LANES,
     Bodies,
+    Clearance,
     Grid,
     Levers,
     Pairs,
@@ -51,6 +52,7 @@ class Scene:
     bodies: Bodies
     pieces: Pieces
     pairs: Pairs
+    clearance: Clearance
     shapes: Shapes
     primitives: Primitives
     grid: Grid
