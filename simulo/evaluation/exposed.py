@@ -14,6 +14,8 @@ from simulo.lowering.solids import points_around
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 4096  # facets that are held against all planes of a piece at once: up to some 300 MB
+
 
 class Union:
     """The pieces of a link. facets [m], shape (F, 3, 3), in the link frame; owners, shape (F,): each one's piece."""
@@ -32,7 +34,9 @@ class Union:
             low, high = points.min(axis=1), points.max(axis=1)
             near = np.all((low < hull.max_bound) & (high > hull.min_bound), axis=1)
             rows = np.flatnonzero(near & (owners != piece))
-            inside = (points[rows] @ planes[:, :3].T + planes[:, 3]).max(axis=2) <= 0.0
-            whole[rows] |= np.all(inside[:, :3], axis=1)
-            centroid[rows] |= inside[:, 3]
+            for first in range(0, len(rows), _AT_ONCE):
+                some = rows[first : first + _AT_ONCE]
+                inside = (points[some] @ planes[:, :3].T + planes[:, 3]).max(axis=2) <= 0.0
+                whole[some] |= np.all(inside[:, :3], axis=1)
+                centroid[some] |= inside[:, 3]
         return whole, centroid

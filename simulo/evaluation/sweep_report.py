@@ -27,7 +27,7 @@ _MESH = PBRMaterial(baseColorFactor=[0.62, 0.64, 0.67, 1.0], metallicFactor=0.0,
 _CHECKED = PBRMaterial(
     baseColorFactor=[0.85, 0.25, 0.15, 0.3], metallicFactor=0.0, roughnessFactor=1.0, alphaMode="BLEND"
 )
-_STAND_OFF_WITHIN = 5e-4
+_STAND_OFF_WITHIN = 1e-3
 _HEAD = ("robot", "truth", "poses", "refused", "of these, nothing touching", "contacts (pairs)", "<b>missed</b>",
          "<b>false stops</b> (pairs)", "unjudged", "at rest [mm]", "pairs checked", "exempt")  # fmt: skip
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from simulo.collision import ConvexShape, Kind, Primitives, VoxelGrid
+from simulo.collision.reference import posed_pieces
 from simulo.errors import GateError
 from simulo.gate import CollisionGate
 from simulo.pose import Pose
@@ -221,26 +222,26 @@ def test_clear_says_what_was_checked(alone):
 def test_distances_are_least_distances(alone):
     quick, exact = alone.check(rest()), alone.check(rest(), distances=True)
     assert quick.clear[0] and exact.clear[0]
-    a, b = exact.parties(0)
-    q = rest()
-    hulls = {link: placed(link, q).convex_hull for link in (a, b)}
     assert float(quick.distance[0]) <= float(exact.distance[0]) + 1e-6
-    assert hulls[a].volume > 0 and hulls[b].volume > 0
-    first, second = (coal_hull(h) for h in hulls.values())
-    result = coal.DistanceResult()
-    identity = coal.Transform3s.Identity()
-    coal.distance(first, identity, second, identity, coal.DistanceRequest(), result)
-    assert float(exact.distance[0]) == pytest.approx(result.min_distance, abs=0.0015)  # hulls are lowered with headroom
+    pieces = posed_pieces(openarm(), rest())
+    first, second = ([coal_hull(vertices) for vertices in pieces[link]] for link in exact.parties(0))
+    nearest = min(coal_distance(one, other) for one in first for other in second)
+    assert float(exact.distance[0]) == pytest.approx(nearest, abs=1e-5)
 
 
-def coal_hull(mesh) -> coal.Convex:
+def coal_hull(vertices: np.ndarray) -> coal.Convex:
     model = coal.BVHModelOBBRSS()
-    model.beginModel(0, len(mesh.vertices))
-    for vertex in mesh.vertices:
+    model.beginModel(0, len(vertices))
+    for vertex in vertices:
         model.addVertex(vertex)
     model.endModel()
     model.buildConvexHull(True, "Qt")
     return model.convex
+
+
+def coal_distance(one: coal.Convex, other: coal.Convex) -> float:
+    identity = coal.Transform3s.Identity()
+    return coal.distance(one, identity, other, identity, coal.DistanceRequest(), coal.DistanceResult())
 
 
 def test_candidates_of_every_shape(alone):
